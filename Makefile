@@ -1,0 +1,74 @@
+# What a person or CI may ask of this repository. Each target says in one line what it does; `make` alone prints them.
+# PROFILE=release|debug chooses how the command line is built; the agent is always a static release build.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+PROFILE ?= release
+# --locked in CI: a lock file that does not fit fails instead of changing.
+LOCKED ?=
+TARGET := x86_64-unknown-linux-gnu
+AGENT := target/agent/$(TARGET)/release/ocsweep-agent
+CLI := target/$(PROFILE)/ocsweep
+GENERATE ?= cargo run -q $(LOCKED) --bin ocsweep-generate
+# Arguments for the test runner, for example: make test-fast ARGS='-p ocsweep-proto'
+ARGS ?=
+
+.PHONY: help setup setup-run build agent cli demo test test-fast lint schema ci clean-containers
+
+help: ## Print these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: setup-run ## Install and start what is missing: C compiler, git, npm, Docker engine, container images, cargo-nextest
+	@scripts/setup-tools.sh test
+
+# What a run needs, without the test runner.
+setup-run:
+	@scripts/setup-tools.sh build
+	@scripts/setup-docker.sh
+	@scripts/setup-images.sh
+
+build: cli agent ## Build the command line and the static agent (target/$PROFILE/ocsweep and ocsweep-agent beside it)
+
+# The agent goes beside the command line of both profiles, where that looks for it. It is a static binary because it runs in an image of
+# which it knows nothing. Its own target directory keeps these flags from rebuilding everything else.
+agent:
+	RUSTFLAGS='-C target-feature=+crt-static' CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=debuginfo \
+	    cargo build $(LOCKED) -p ocsweep-agent --release --target $(TARGET) --target-dir target/agent
+	@scripts/place-agent.sh $(AGENT)
+
+cli:
+	cargo build $(LOCKED) -p ocsweep $(if $(filter release,$(PROFILE)),--release)
+
+demo: setup-run build ## Run the example plugin through tiers load and scripted on the real opencode and print the table
+	@scripts/demo.sh $(CLI)
+
+test: setup agent ## Run all tests, with Docker and the real opencode binary
+	OCSWEEP_TEST_DOCKER=1 cargo nextest run $(LOCKED) --workspace $(ARGS)
+
+test-fast: ## Run the tests that need no service
+	cargo nextest run $(LOCKED) --workspace --profile fast $(ARGS)
+
+lint: ## Check formatting, clippy with warnings as errors, and the door rules
+	@scripts/setup-tools.sh lint
+	cargo fmt --all --check
+	cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
+	scripts/lint-doors.sh --self-test
+	scripts/lint-doors.sh
+
+schema: ## Generate the JSON schemas and the reference documents again
+	$(GENERATE)
+
+ci: LOCKED := --locked
+ci: PROFILE := debug
+ci: ## What CI runs: setup, lint, test, demo
+	@for step in setup lint test demo; do \
+	    echo "==> make $$step"; SECONDS=0; \
+	    $(MAKE) --no-print-directory $$step PROFILE=$(PROFILE) LOCKED=$(LOCKED); \
+	    echo "==> make $$step took $$SECONDS s"; \
+	done
+
+clean-containers: ## Remove every container and volume that carries a label of ocsweep
+	@scripts/clean-containers.sh

@@ -1,0 +1,13 @@
+//! Makes one case happen: prepares a subject, fetches a host binary, runs the case in a fresh container, keeps the evidence and judges
+//! it outside the container.
+//!
+//! It must never decide what should run (the scheduler) or what the results mean together (the collector), and it never runs a plugin's
+//! code on the machine itself.
+
+pub mod binary;
+pub mod container;
+pub mod evidence;
+pub mod judge;
+pub mod line;
+pub mod registry;
+pub mod subject;
