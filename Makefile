@@ -16,7 +16,7 @@ GENERATE ?= cargo run -q $(LOCKED) --bin ocsweep-generate
 # Arguments for the test runner, for example: make test-fast ARGS='-p ocsweep-proto'
 ARGS ?=
 
-.PHONY: help setup setup-run build agent cli demo test test-fast lint schema ci clean-containers
+.PHONY: help setup setup-run build agent fake cli demo test test-fast lint schema ci clean-containers
 
 help: ## Print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,10 +34,17 @@ build: cli agent ## Build the command line and the static agent (target/$PROFILE
 
 # The agent goes beside the command line of both profiles, where that looks for it. It is a static binary because it runs in an image of
 # which it knows nothing. Its own target directory keeps these flags from rebuilding everything else.
+STATIC := RUSTFLAGS='-C target-feature=+crt-static' CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=debuginfo \
+    cargo build --release --target $(TARGET) --target-dir target/agent
+
 agent:
-	RUSTFLAGS='-C target-feature=+crt-static' CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=debuginfo \
-	    cargo build $(LOCKED) -p ocsweep-agent --release --target $(TARGET) --target-dir target/agent
+	$(STATIC) $(LOCKED) -p ocsweep-agent
 	@scripts/place-agent.sh $(AGENT)
+
+# The stand-in for opencode that tests of the orchestration run in containers.
+fake:
+	$(STATIC) $(LOCKED) -p fake-opencode
+	@install -C target/agent/$(TARGET)/release/fake-opencode target/fake-opencode
 
 cli:
 	cargo build $(LOCKED) -p ocsweep $(if $(filter release,$(PROFILE)),--release)
@@ -45,7 +52,7 @@ cli:
 demo: setup-run build ## Run the example plugin through tiers load and scripted on the real opencode and print the table
 	@scripts/demo.sh $(CLI)
 
-test: setup agent ## Run all tests, with Docker and the real opencode binary
+test: setup agent fake ## Run all tests, with Docker and the real opencode binary
 	OCSWEEP_TEST_DOCKER=1 cargo nextest run $(LOCKED) --workspace $(ARGS)
 
 test-fast: ## Run the tests that need no service

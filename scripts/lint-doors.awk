@@ -27,7 +27,8 @@ function doors() {
         bad("clap or anyhow is used outside the root package")
 }
 
-# A `#[cfg(test)]` covers the item that follows: one line when it ends in `;`, else up to the brace at the attribute's own indent.
+# A `#[cfg(test)]` covers the item that follows: one line when it ends in `;`, the rest of the file for a module with a body (clippy
+# lets nothing follow one), else up to the brace at the attribute's own indent.
 function in_test_item(    indent) {
     if (closing != "") {
         if (index($0, closing) == 1) closing = ""
@@ -36,7 +37,8 @@ function in_test_item(    indent) {
     if (pending) {
         if ($0 ~ /^[ \t]*(#\[|\/\/)/) return 1
         pending = 0
-        if ($0 !~ /[;}][ \t]*$/) closing = test_indent "}"
+        if ($0 ~ /[;}][ \t]*$/) return 1
+        closing = ($0 ~ /^(pub.* )?mod /) ? "end of file" : test_indent "}"
         return 1
     }
     if ($0 ~ /^[ \t]*#\[cfg\((test|all\(test.*|any\(test.*)\)\]/) {
@@ -91,7 +93,7 @@ FNR == 1 {
     manifest = (basename(FILENAME) == "Cargo.toml")
     # cargo would build the agent for its integration tests and put that over the static one beside the command line.
     if (FILENAME ~ /^executor\/agent\/(tests|benches)\//) bad("the agent's tests live in its src")
-    test_file = (FILENAME ~ /(^|\/)(tests|benches)\// || FILENAME ~ /(^|\/)([a-z0-9_]+_)?tests\.rs$/)
+    test_file = (FILENAME ~ /(^|\/)(tests|benches)\// || FILENAME ~ /(^|\/)(([a-z0-9_]+_)?tests|testing)\.rs$/)
     if (rust && $0 !~ /^\/\/!/) bad("the file does not start with //!")
     if (FILENAME ~ /^executor\/probe\/.*\.m?js$/ && $0 !~ /^\/\//) bad("the file does not start with //")
 }

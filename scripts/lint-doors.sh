@@ -90,7 +90,7 @@ self_test_bad() {
     code 'fn f() { println!(); }' | breaks "2: println!" src/a.rs || failed=1
     code $'#[test]\n#[ignore = "slow"]' | breaks "3: #[ignore]" tests/a.rs || failed=1
     code $'#[cfg(test)]\nmod tests;\nfn f() { g().unwrap(); }' | breaks "4: unwrap()" src/a.rs || failed=1
-    code $'#[cfg(test)]\nmod tests {\n}\nfn f() { g().unwrap(); }' | breaks "5: unwrap()" src/a.rs || failed=1
+    code $'#[cfg(test)]\nfn t() {\n}\nfn f() { g().unwrap(); }' | breaks "5: unwrap()" src/a.rs || failed=1
     for name in tokio tokio-util lapin bollard object_store clap ocsweep-transport; do
         deps "$name = \"1\"" | breaks "4: proto is pure" proto/Cargo.toml || failed=1
     done
@@ -117,7 +117,7 @@ self_test_good() {
     code 'use anyhow::Result;' | keeps src/main.rs || failed=1
     code 'fn f() { println!(); }' | keeps src/output.rs || failed=1
     code $'// lapin::x .unwrap()\nfn f() { g("todo! \\" .unwrap()").unwrap_or(1); } // dbg!' | keeps executor/src/a.rs || failed=1
-    code $'fn f() {}\n#[cfg(test)]\nmod tests {\n    fn f() { g().unwrap(); }\n}' | keeps src/a.rs || failed=1
+    code $'fn f() {}\n#[cfg(test)]\nmod tests {\n    let x = r#"\n}\n"#;\n    fn f() { g().unwrap(); }\n}' | keeps src/a.rs || failed=1
     code 'fn f() { g().unwrap(); }' | keeps executor/src/a/tests.rs || failed=1
     printf '[workspace.dependencies]\nbollard = "1"\n[dependencies]\nclap = "4"\n' | keeps Cargo.toml || failed=1
     printf '{"resolved": "https://%s.npmjs.org/a"}' registry | keeps a/package-lock.json || failed=1

@@ -1,3 +1,7 @@
-//! Placeholder.
+//! Entry point: parse, run, exit code. Everything else is a library call.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ocsweep::commands::main(std::env::args_os())
+}

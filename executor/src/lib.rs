@@ -5,9 +5,17 @@
 //! code on the machine itself.
 
 pub mod binary;
+pub mod case;
 pub mod container;
 pub mod evidence;
+pub mod host_check;
 pub mod judge;
 pub mod line;
+pub mod local_file;
+pub mod preflight;
+pub mod prepare;
+pub mod record;
 pub mod registry;
+mod stream;
 pub mod subject;
+pub mod worker;

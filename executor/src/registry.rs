@@ -10,6 +10,7 @@ pub mod client;
 pub mod discover;
 pub mod error;
 pub mod integrity;
+pub mod name;
 pub mod npmrc;
 pub mod packument;
 pub mod range;

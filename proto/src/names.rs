@@ -29,16 +29,11 @@ pub fn same_tool(left: &str, right: &str) -> bool {
 
 /// The segments behind `tools` of a path expression; `None` when the name is no such expression.
 fn path_segments(name: &str) -> Option<Vec<String>> {
-    let mut rest = name
-        .strip_prefix("tools")
-        .filter(|rest| rest.starts_with(['.', '[']))?;
+    let mut rest = name.strip_prefix("tools").filter(|rest| rest.starts_with(['.', '[']))?;
     let mut segments = Vec::new();
     while !rest.is_empty() {
-        let (segment, after) = if let Some(inner) = rest.strip_prefix('[') {
-            bracket_segment(inner)?
-        } else {
-            dot_segment(rest.strip_prefix('.')?)?
-        };
+        let (segment, after) =
+            if let Some(inner) = rest.strip_prefix('[') { bracket_segment(inner)? } else { dot_segment(rest.strip_prefix('.')?)? };
         segments.push(segment);
         rest = after;
     }
@@ -57,29 +52,13 @@ fn bracket_segment(rest: &str) -> Option<(String, &str)> {
     let inner = &rest[1..];
     let end = inner.find(quote)?;
     let after = inner[end + 1..].strip_prefix(']')?;
-    let segment = inner[..end]
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
+    let segment = inner[..end].chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect();
     Some((segment, after))
 }
 
 /// Kinds of probe records that a scenario's `hook` can name.
-pub const PROBE_KINDS: [&str; 7] = [
-    "tool.before",
-    "tool.after",
-    "shell.before",
-    "session.prompt",
-    "session.context",
-    "model.request",
-    "event",
-];
+pub const PROBE_KINDS: [&str; 7] =
+    ["tool.before", "tool.after", "shell.before", "session.prompt", "session.context", "model.request", "event"];
 
 /// The kind of probe record behind a hook's name of either line; `None` for a name that no line has.
 #[must_use]
@@ -200,16 +179,8 @@ mod tests {
 
     #[test]
     fn both_lines_words_mean_the_same_tool() {
-        assert!(
-            same_tool("bash", "shell")
-                && same_tool("task", "subagent")
-                && same_tool("tools.shell", "bash")
-        );
-        assert!(
-            !same_tool("bash", "task")
-                && !same_tool("ns_bash", "bash")
-                && !same_tool("spike_echo", "ns_spike_echo")
-        );
+        assert!(same_tool("bash", "shell") && same_tool("task", "subagent") && same_tool("tools.shell", "bash"));
+        assert!(!same_tool("bash", "task") && !same_tool("ns_bash", "bash") && !same_tool("spike_echo", "ns_spike_echo"));
     }
 
     #[test]
@@ -220,10 +191,7 @@ mod tests {
             ("shell.create.before", Some("shell.before")),
             ("shell.env", Some("shell.before")),
             ("session.context", Some("session.context")),
-            (
-                "experimental.chat.system.transform",
-                Some("session.context"),
-            ),
+            ("experimental.chat.system.transform", Some("session.context")),
             ("session.prompt", Some("session.prompt")),
             ("chat.message", Some("session.prompt")),
             ("chat.params", Some("model.request")),

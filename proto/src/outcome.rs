@@ -53,7 +53,7 @@ pub struct Unprepared {
 }
 
 /// The announcement that an outcome is stored. Small: the record itself travels through the store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Announcement {
     /// [`crate::job::FORMAT`].
@@ -66,6 +66,9 @@ pub struct Announcement {
     pub attempt: u32,
     /// Key of the stored record.
     pub key: String,
+    /// The record itself, only when the store would not take it: the outcome must not be lost with the disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<Box<Outcome>>,
 }
 
 impl Outcome {

@@ -30,9 +30,7 @@ pub struct Secrets {
 
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Secrets")
-            .field("forms", &self.forms.iter().map(Vec::len).sum::<usize>())
-            .finish_non_exhaustive()
+        f.debug_struct("Secrets").field("forms", &self.forms.iter().map(Vec::len).sum::<usize>()).finish_non_exhaustive()
     }
 }
 
@@ -53,11 +51,7 @@ impl Secrets {
             }
             for form in forms_of(value) {
                 // A value that is part of the replacement could be replaced for ever.
-                if let Some(&first) = form
-                    .as_bytes()
-                    .first()
-                    .filter(|_| !REDACTED.contains(&form))
-                {
+                if let Some(&first) = form.as_bytes().first().filter(|_| !REDACTED.contains(&form)) {
                     forms[usize::from(first)].push(form.into_bytes());
                 }
             }
@@ -82,8 +76,7 @@ impl Secrets {
         match self.replaced(text.as_bytes()) {
             None => text.to_owned(),
             // Values are whole characters, so what is left between them is too.
-            Some(bytes) => String::from_utf8(bytes)
-                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            Some(bytes) => String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
         }
     }
 
@@ -116,9 +109,7 @@ impl Secrets {
     pub fn scrub_json_lines(&self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-            let (body, end) = line
-                .strip_suffix(b"\n")
-                .map_or((line, &b""[..]), |body| (body, &b"\n"[..]));
+            let (body, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |body| (body, &b"\n"[..]));
             match std::str::from_utf8(body) {
                 Ok(text) => out.extend_from_slice(self.scrub_json_line(text).as_bytes()),
                 Err(_) => out.extend_from_slice(&self.scrub_bytes(body)),
@@ -188,47 +179,15 @@ impl Secrets {
             duration_ms: _,
             phases: _,
             peak_memory_bytes: _,
-            observed:
-                Observed {
-                    web_tools,
-                    connections,
-                    writes_outside,
-                    leaked_processes,
-                },
+            observed: Observed { web_tools, connections, writes_outside, leaked_processes },
             evidence: _,
             kept: _,
-            digests:
-                Digests {
-                    subject: _,
-                    binary: _,
-                    scenario: _,
-                    image: _,
-                    agent: _,
-                },
+            digests: Digests { subject: _, binary: _, scenario: _, image: _, agent: _ },
         } = row;
-        let lists = [
-            failures,
-            warnings,
-            tools,
-            completed,
-            errors,
-            web_tools,
-            connections,
-            writes_outside,
-            leaked_processes,
-        ];
-        lists
-            .into_iter()
-            .flatten()
-            .for_each(|text| self.scrub_string(text));
-        attempts
-            .iter_mut()
-            .flat_map(|attempt| &mut attempt.failures)
-            .for_each(|text| self.scrub_string(text));
-        [skipped, text_excerpt]
-            .into_iter()
-            .flatten()
-            .for_each(|text| self.scrub_string(text));
+        let lists = [failures, warnings, tools, completed, errors, web_tools, connections, writes_outside, leaked_processes];
+        lists.into_iter().flatten().for_each(|text| self.scrub_string(text));
+        attempts.iter_mut().flat_map(|attempt| &mut attempt.failures).for_each(|text| self.scrub_string(text));
+        [skipped, text_excerpt].into_iter().flatten().for_each(|text| self.scrub_string(text));
         if let Some(judge) = judge {
             self.scrub_string(&mut judge.reason);
         }
@@ -240,9 +199,7 @@ impl Secrets {
         if let Some(bytes) = self.replaced(text.as_bytes()) {
             *text = String::from_utf8_lossy(&bytes).into_owned();
         }
-        let changes_when_escaped = text
-            .bytes()
-            .any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\');
+        let changes_when_escaped = text.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\');
         if changes_when_escaped && self.replaced(json_escaped(text).as_bytes()).is_some() {
             *text = REDACTED.to_owned();
         }
@@ -271,10 +228,7 @@ impl Secrets {
             return spans;
         }
         for (at, &byte) in bytes.iter().enumerate() {
-            let Some(form) = self.forms[usize::from(byte)]
-                .iter()
-                .find(|form| bytes[at..].starts_with(form))
-            else {
+            let Some(form) = self.forms[usize::from(byte)].iter().find(|form| bytes[at..].starts_with(form)) else {
                 continue;
             };
             let (start, end) = around_replacements(bytes, at, at + form.len());
@@ -301,10 +255,7 @@ fn forms_of(value: &str) -> Vec<String> {
 
 fn json_escaped(text: &str) -> String {
     let quoted = Value::from(text).to_string();
-    quoted
-        .get(1..quoted.len().saturating_sub(1))
-        .unwrap_or_default()
-        .to_owned()
+    quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }
 
 /// What writers that keep to ASCII make of a JSON text.
@@ -315,10 +266,7 @@ fn ascii_only(text: &str) -> String {
             out.push(character);
         } else {
             let mut units = [0; 2];
-            character
-                .encode_utf16(&mut units)
-                .iter()
-                .for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+            character.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
         }
     }
     out
@@ -328,12 +276,8 @@ fn ascii_only(text: &str) -> String {
 fn around_replacements(bytes: &[u8], start: usize, end: usize) -> (usize, usize) {
     let token = REDACTED.as_bytes();
     let begins_at = |at: usize| bytes[at..].starts_with(token);
-    let first = (start.saturating_sub(token.len() - 1)..start)
-        .find(|&at| begins_at(at))
-        .unwrap_or(start);
-    let last = (end.saturating_sub(token.len() - 1).max(start)..end)
-        .find(|&at| begins_at(at))
-        .map_or(end, |at| end.max(at + token.len()));
+    let first = (start.saturating_sub(token.len() - 1)..start).find(|&at| begins_at(at)).unwrap_or(start);
+    let last = (end.saturating_sub(token.len() - 1).max(start)..end).find(|&at| begins_at(at)).map_or(end, |at| end.max(at + token.len()));
     (first, last)
 }
 

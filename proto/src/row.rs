@@ -275,10 +275,7 @@ impl CaseRow {
     /// A skipped row.
     #[must_use]
     pub fn skipped(self, reason: Reason, text: impl Into<String>) -> Self {
-        Self {
-            skipped: Some(text.into()),
-            ..self.ended(Some(reason))
-        }
+        Self { skipped: Some(text.into()), ..self.ended(Some(reason)) }
     }
 }
 
@@ -300,10 +297,7 @@ mod tests {
 
     #[test]
     fn a_reason_is_null_on_a_pass_and_present_for_readers() {
-        let json = serde_json::to_value(
-            CaseRow::blank("load", Tier::Load, "latest", "default").ended(None),
-        )
-        .unwrap();
+        let json = serde_json::to_value(CaseRow::blank("load", Tier::Load, "latest", "default").ended(None)).unwrap();
         assert!(json.get("reason").is_some_and(serde_json::Value::is_null));
         assert_eq!(json["warnings"], serde_json::json!([]));
     }

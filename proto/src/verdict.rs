@@ -44,11 +44,11 @@ pub enum Fault {
 }
 
 macro_rules! reasons {
-    ($($(#[$doc:meta])* $variant:ident = $word:literal => $fault:ident,)*) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $word:literal => $fault:ident,)*) => {
         /// Why a case did not pass. A closed list; a change needs an ADR.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         pub enum Reason {
-            $($(#[$doc])* #[serde(rename = $word)] $variant,)*
+            $($(#[doc = $doc])+ #[serde(rename = $word)] $variant,)*
         }
 
         impl Reason {
@@ -59,6 +59,12 @@ macro_rules! reasons {
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
+            }
+
+            /// What the reason means, in one sentence.
+            #[must_use]
+            pub fn describe(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),+).trim(),)* }
             }
 
             /// Whose fault the reason is. Exhaustive, so that a new reason has to decide.

@@ -88,7 +88,10 @@ pub fn load(cwd: &Path) -> Result<Loaded, ConfigError> {
     let mut blocks = found.errors;
     let mut config = read_config(cwd, found.config.as_deref(), &mut blocks);
     if found.config.is_none() && blocks.is_empty() {
-        warnings.insert(0, format!("No {CONFIG_YAML} or {CONFIG_JSON} found under {}: using defaults.", render::escape(&cwd.to_string_lossy())));
+        warnings.insert(
+            0,
+            format!("No {CONFIG_YAML} or {CONFIG_JSON} found under {}: using defaults.", render::escape(&cwd.to_string_lossy())),
+        );
     }
     let drafts: Vec<Draft> = found.scenarios.iter().map(|path| Draft::read(cwd, path)).collect();
     let drafts = report_shared_ids(drafts);
@@ -100,6 +103,7 @@ pub fn load(cwd: &Path) -> Result<Loaded, ConfigError> {
         }
     }
     warnings.extend(drop_repeated_versions(&mut config));
+    warnings.extend(scenarios.iter().flat_map(unknown_hooks));
     match ConfigError::of(&blocks) {
         Some(error) => Err(error),
         None => Ok(Loaded { config, scenarios, warnings, bun_tests: found.bun_tests }),
@@ -129,11 +133,8 @@ fn read_config(cwd: &Path, path: Option<&str>, blocks: &mut Vec<String>) -> Conf
 /// Reads a file by the syntax that its name says. An empty YAML document is the empty object.
 fn parse(cwd: &Path, label: &str, issues: &mut Issues) -> Result<(Source, Node), Failure> {
     let source = Source::read(&cwd.join(label), label)?;
-    let parsed = if label.ends_with(".json") {
-        json::parse(&source.text, json::Dialect::Json, issues)
-    } else {
-        yaml::parse(&source.text, issues)
-    };
+    let parsed =
+        if label.ends_with(".json") { json::parse(&source.text, json::Dialect::Json, issues) } else { yaml::parse(&source.text, issues) };
     match parsed {
         Ok(node) => {
             let node = node.unwrap_or(Node { data: Data::Object(Vec::new()), span: Span::at(0) });
@@ -158,6 +159,21 @@ fn drop_repeated_versions(config: &mut Config) -> Vec<String> {
     warnings
 }
 
+/// An expectation of a hook that no probe records can only fail, and that would be blamed on the plugin.
+fn unknown_hooks(file: &ScenarioFile) -> Vec<String> {
+    let id = &file.scenario.id;
+    let hooks = file.scenario.expect.hooks.iter().enumerate();
+    let unknown = hooks.filter(|(_, hook)| ocsweep_proto::names::probe_kind(&hook.hook).is_none());
+    unknown
+        .map(|(index, hook)| {
+            format!(
+                "scenario \"{id}\": expect.hooks.{index} names \"{}\", which is no hook that is recorded: it can only fail.",
+                render::escape(&hook.hook)
+            )
+        })
+        .collect()
+}
+
 /// A scenario file on its way to a scenario or to the text of its problems.
 struct Draft {
     label: String,
@@ -171,7 +187,8 @@ struct Draft {
 
 impl Draft {
     fn read(cwd: &Path, label: &str) -> Self {
-        let mut draft = Self { label: label.to_owned(), text: String::new(), failure: None, issues: Issues::default(), id: None, scenario: None };
+        let mut draft =
+            Self { label: label.to_owned(), text: String::new(), failure: None, issues: Issues::default(), id: None, scenario: None };
         match parse(cwd, label, &mut draft.issues) {
             Ok((source, node)) => {
                 draft.text = source.text;

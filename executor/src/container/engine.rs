@@ -11,11 +11,14 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::errors::Error as EngineError;
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::CreateContainerOptionsBuilder;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::error::{ContainerError, Kind, Operation};
+use super::guard::{Guard, Object};
 use super::presence::Presence;
 use super::volume::Cache;
 
@@ -128,6 +131,25 @@ impl Engine {
     pub async fn image(&self, name: &str) -> Result<ImageId, ContainerError> {
         let image = within(CALL, Operation::InspectImage, name, self.shared.docker.inspect_image(name)).await?;
         image.id.map(ImageId).ok_or_else(|| ContainerError::new(Kind::Protocol, Operation::InspectImage, name))
+    }
+
+    /// Creates a container under a name of its own. A missing image is told with its name.
+    pub(crate) async fn create_container(&self, body: ContainerCreateBody) -> Result<Guard, ContainerError> {
+        let mut guard = Guard::new(&self.shared, Object::Container, "ocsweep");
+        let image = body.image.clone().unwrap_or_default();
+        let options = CreateContainerOptionsBuilder::default().name(guard.name()).build();
+        // The body of the request is kilobytes large.
+        let creation = Box::pin(self.shared.docker.create_container(Some(options), body));
+        let created = within(CALL, Operation::CreateContainer, guard.name(), creation).await;
+        match created {
+            Ok(_) => guard.confirm(),
+            Err(error) if error.kind() == Kind::ImageMissing => {
+                guard.keep();
+                return Err(ContainerError::new(Kind::ImageMissing, Operation::InspectImage, image).caused_by(error));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(guard)
     }
 
     /// Waits until everything that this process has let go of is removed. Call it last; what is left after the bound is for the reaper.

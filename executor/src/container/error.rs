@@ -171,6 +171,14 @@ impl ContainerError {
         Self::new(classify(operation, &error), operation, subject).caused_by(error)
     }
 
+    /// The client library reports an exit code that is not zero as an error.
+    pub(crate) fn exit_code(&self) -> Option<i64> {
+        match self.source.as_ref()?.downcast_ref::<EngineError>()? {
+            EngineError::DockerContainerWaitError { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
     /// Why.
     #[must_use]
     pub fn kind(&self) -> Kind {
@@ -258,7 +266,9 @@ fn classify(operation: Operation, error: &EngineError) -> Kind {
     match error {
         EngineError::DockerResponseServerError { status_code, message } => classify_answer(operation, *status_code, message),
         EngineError::SocketNotFoundError(_) => Kind::NotRunning,
-        EngineError::UnsupportedURISchemeError { .. } | EngineError::URLParseError { .. } | EngineError::InvalidURIError { .. } => Kind::BadAddress,
+        EngineError::UnsupportedURISchemeError { .. } | EngineError::URLParseError { .. } | EngineError::InvalidURIError { .. } => {
+            Kind::BadAddress
+        }
         EngineError::JsonDataError { .. } | EngineError::JsonSerdeError { .. } | EngineError::APIVersionParseError {} => Kind::Protocol,
         EngineError::HyperLegacyError { err } if err.is_connect() => match io_kind(err) {
             Some(std::io::ErrorKind::PermissionDenied) => Kind::Permission,
@@ -324,7 +334,14 @@ mod tests {
 
     #[test]
     fn every_reason_is_the_infrastructures() {
-        let kinds = [Kind::NotRunning, Kind::Timeout(Duration::from_secs(1)), Kind::CorruptStream, Kind::Cancelled, Kind::TooLarge(1), Kind::LocalIo];
+        let kinds = [
+            Kind::NotRunning,
+            Kind::Timeout(Duration::from_secs(1)),
+            Kind::CorruptStream,
+            Kind::Cancelled,
+            Kind::TooLarge(1),
+            Kind::LocalIo,
+        ];
         for kind in kinds {
             let reason = ContainerError::new(kind, Operation::Start, "x").reason();
             assert_eq!(reason.fault(), ocsweep_proto::verdict::Fault::Infrastructure, "{kind:?}");

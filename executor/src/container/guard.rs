@@ -23,6 +23,9 @@ const PAUSES: [Duration; 7] = [
     Duration::from_secs(4),
 ];
 
+/// After a pause of this length a create whose answer never came is not going to happen any more.
+const CREATION: Duration = Duration::from_secs(2);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Object {
     Container,
@@ -106,7 +109,7 @@ async fn remove_for_sure(shared: Arc<Shared>, object: Object, name: String, exis
             Ok(()) => break,
             Err(error) if error.kind() == Kind::NotFound => {
                 last = Ok(());
-                if exists {
+                if exists || pause >= CREATION {
                     break;
                 }
             }

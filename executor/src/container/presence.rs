@@ -44,7 +44,8 @@ impl Presence {
     /// Takes the lock of an executor id, of a new one when none is given.
     pub(crate) fn announce(state: &Path, executor: Option<&str>) -> Result<Self, ContainerError> {
         let executor = executor.map_or_else(labels::nonce, str::to_owned);
-        let fail = |error: io::Error| ContainerError::new(Kind::LocalIo, Operation::KeepState, state.display().to_string()).caused_by(error);
+        let fail =
+            |error: io::Error| ContainerError::new(Kind::LocalIo, Operation::KeepState, state.display().to_string()).caused_by(error);
         // The id becomes a file name and a label: the rule for ids makes it safe for both.
         SweepId::new(executor.clone()).map_err(|error| fail(io::Error::new(io::ErrorKind::InvalidInput, error.to_string())))?;
         let (executors, volumes) = (state.join("executors"), state.join("volumes"));

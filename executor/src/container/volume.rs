@@ -14,11 +14,12 @@ use std::time::{Duration, SystemTime};
 
 use bollard::models::{Volume, VolumeCreateRequest};
 use bollard::query_parameters::ListVolumesOptionsBuilder;
+use futures_util::future::try_join_all;
 use ocsweep_proto::digest::Digest;
 use tokio::sync::OnceCell;
 
 use super::archive::Archive;
-use super::engine::{CALL, COPY, Engine, within};
+use super::engine::{CALL, Engine, within};
 use super::error::{ContainerError, Kind, Operation};
 use super::guard::{Guard, Object, remove};
 use super::labels::{self, Claim};
@@ -211,9 +212,9 @@ impl Engine {
 
     /// Whether all of these are still the contents that were found. Asked after a container has them: from then on none can go.
     pub(super) async fn check_cached(&self, volumes: &[&VolumeName]) -> Result<(), ContainerError> {
-        let cached = self.list_volumes(labels::CACHE).await?;
-        for name in volumes {
-            if !cached.iter().any(|volume| volume.name == name.as_str()) {
+        let looks = volumes.iter().map(|volume| async move { Ok((*volume, self.inspect_volume(volume.as_str()).await?)) });
+        for (name, volume) in try_join_all(looks).await? {
+            if !volume.is_some_and(|volume| volume.labels.contains_key(labels::CACHE)) {
                 self.shared.cache.forget(name);
                 return Err(ContainerError::new(Kind::VolumeLost, Operation::CreateContainer, name.as_str()));
             }
@@ -251,7 +252,7 @@ impl Engine {
     pub(super) async fn list_volumes(&self, label: &str) -> Result<Vec<Volume>, ContainerError> {
         let filters = HashMap::from([("label", vec![label])]);
         let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
-        let list = within(COPY, Operation::ListVolumes, "", self.shared.docker.list_volumes(Some(options))).await?;
+        let list = within(CALL, Operation::ListVolumes, "", self.shared.docker.list_volumes(Some(options))).await?;
         Ok(list.volumes.unwrap_or_default())
     }
 

@@ -143,7 +143,8 @@ mod tests {
     #[test]
     fn a_missing_package_is_the_subjects_and_a_dead_registry_is_not() {
         let missing = RegistryError::NotFound { package: "x".into(), registry: "r".into() };
-        let version = RegistryError::NoSuchVersion { package: "x".into(), wanted: "9".into(), nearest: vec!["1.0.0".into(), "2.0.0".into()] };
+        let version =
+            RegistryError::NoSuchVersion { package: "x".into(), wanted: "9".into(), nearest: vec!["1.0.0".into(), "2.0.0".into()] };
         assert_eq!(missing.reason().fault(), Fault::Subject);
         assert_eq!(version.reason().fault(), Fault::Subject);
         assert_eq!(version.to_string(), "package x has no version 9 (nearest: 1.0.0, 2.0.0)");

@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_token_goes_to_its_own_host_and_path_only() {
-        let settings = settings(&[("registry", "https://a.example/npm/"), ("//a.example/npm/:_authToken", "T"), ("//b.example:81/:_auth", "dTpw")]);
+        let settings =
+            settings(&[("registry", "https://a.example/npm/"), ("//a.example/npm/:_authToken", "T"), ("//b.example:81/:_auth", "dTpw")]);
         let cases = [
             ("https://a.example/npm/x", Some("Bearer T")),
             ("https://a.example/npm/@s%2fx/-/x.tgz", Some("Bearer T")),

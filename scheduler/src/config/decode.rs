@@ -32,6 +32,12 @@ impl<'n, 'p, 'i> Fields<'n, 'p, 'i> {
         Some(Self { node, path, issues, known: Vec::new(), removed: &[] })
     }
 
+    /// Reports a value that is no object, with a hint of the caller's.
+    pub(crate) fn refuse(node: &Node, path: &Path<'_>, issues: &mut Issues, hint: String) {
+        wrong_type(node, path, issues, "object");
+        issues.hint_last(hint);
+    }
+
     /// Keys that once existed, each with what to do instead.
     pub(crate) const fn removed(&mut self, keys: &'static [(&'static str, &'static str)]) {
         self.removed = keys;
@@ -149,7 +155,7 @@ pub(crate) fn word<T: Copy>(words: &'static [(&'static str, T)]) -> impl Decode<
             let listed: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
             let issue = issues.push(path, node.span, format!("Invalid option: expected one of {}", listed.join("|")));
             let names: Vec<&'static str> = words.iter().map(|(word, _)| *word).collect();
-            issue.hint = node.as_str().and_then(|text| hints::similar(text, &names));
+            issue.hint = node.as_str().map_or_else(|| hints::wrong_type(node, "word"), |text| hints::similar(text, &names));
         }
         found.map(|(_, value)| *value)
     }
@@ -175,7 +181,11 @@ pub(crate) fn map_of<T, M: FromIterator<(String, T)>>(value: impl Decode<T>) -> 
             return None;
         }
         let members = node.members().iter();
-        Some(members.filter_map(|member| value(&member.node, &path.key(&member.key), issues).map(|value| (member.key.clone(), value))).collect())
+        Some(
+            members
+                .filter_map(|member| value(&member.node, &path.key(&member.key), issues).map(|value| (member.key.clone(), value)))
+                .collect(),
+        )
     }
 }
 

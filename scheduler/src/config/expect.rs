@@ -6,7 +6,7 @@ use ocsweep_proto::expect::{Count, Expect, FileExpect, HookExpect, Matcher, Phas
 
 use super::decode::{Fields, any, boolean, integer, list, map_of, non_empty, string, word};
 use super::issue::{Issues, Path};
-use super::node::Node;
+use super::node::{Data, Node};
 
 const STATUS: &[(&str, ToolStatus)] = &[("completed", ToolStatus::Completed), ("error", ToolStatus::Error)];
 const PHASE: &[(&str, Phase)] = &[("pre", Phase::Pre), ("post", Phase::Post)];
@@ -91,6 +91,11 @@ fn matchers(node: &Node, path: &Path<'_>, issues: &mut Issues) -> Option<BTreeMa
 }
 
 fn matcher(node: &Node, path: &Path<'_>, issues: &mut Issues) -> Option<Matcher> {
+    if let Data::String(_) | Data::Number(_) | Data::Bool(_) = node.data {
+        let hint = format!("a matcher is an object, like {{equals: {}}}", node.to_value());
+        Fields::refuse(node, path, issues, hint);
+        return None;
+    }
     let mut fields = Fields::open(node, path, issues)?;
     let matcher = Matcher {
         equals: fields.optional("equals", any),
@@ -107,6 +112,10 @@ fn matcher(node: &Node, path: &Path<'_>, issues: &mut Issues) -> Option<Matcher>
 }
 
 fn count(node: &Node, path: &Path<'_>, issues: &mut Issues) -> Option<Count> {
+    if let Data::Number(number) = &node.data {
+        Fields::refuse(node, path, issues, format!("write {{eq: {number}}}"));
+        return None;
+    }
     let mut fields = Fields::open(node, path, issues)?;
     let mut bound = |key| fields.optional(key, integer(i128::from(i64::MIN), i128::from(i64::MAX)));
     let count = Count { eq: bound("eq"), gte: bound("gte"), lte: bound("lte") };

@@ -53,7 +53,13 @@ mod tests {
     #[test]
     fn close_words_are_offered_and_far_ones_are_not() {
         let words = ["tools", "noTools", "hooks", "timeoutMs", "exists"];
-        let table = [("tool", Some("tools")), ("hook", Some("hooks")), ("timeoutms", Some("timeoutMs")), ("timeout", Some("timeoutMs")), ("exist", Some("exists"))];
+        let table = [
+            ("tool", Some("tools")),
+            ("hook", Some("hooks")),
+            ("timeoutms", Some("timeoutMs")),
+            ("timeout", Some("timeoutMs")),
+            ("exist", Some("exists")),
+        ];
         for (text, expected) in table {
             assert_eq!(similar(text, &words), expected.map(|word| format!("did you mean \"{word}\"?")), "{text}");
         }

@@ -68,7 +68,9 @@ impl Check {
     fn source(&mut self, source: Result<Source, (String, Failure)>, place: Place) {
         let source = match source {
             Ok(source) => source,
-            Err((label, failure)) => return self.warnings.push(format!("{}: {}.", render::escape(&label), render::escape(&failure.message))),
+            Err((label, failure)) => {
+                return self.warnings.push(format!("{}: {}.", render::escape(&label), render::escape(&failure.message)));
+            }
         };
         let mut issues = Issues::default();
         match json::parse(&source.text, json::Dialect::Jsonc, &mut issues) {
@@ -110,7 +112,8 @@ mod tests {
     use super::*;
 
     fn scenario(files: &[(&str, &str)]) -> Vec<ScenarioFile> {
-        let workspace: serde_json::Map<String, serde_json::Value> = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).into())).collect();
+        let workspace: serde_json::Map<String, serde_json::Value> =
+            files.iter().map(|(name, text)| ((*name).to_owned(), (*text).into())).collect();
         let scenario = serde_json::json!({"id": "s", "mode": "scripted", "prompt": "x", "script": [], "workspace": workspace});
         vec![ScenarioFile { path: "s.yaml".into(), scenario: serde_json::from_value(scenario).unwrap() }]
     }
@@ -136,14 +139,24 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, "{\"a\": {\"b\": 1, \"b\": 2}}").unwrap();
             let report = check_host_configs(dir.path(), "./sub", &[], Line::V1);
-            assert!(texts(&report).0.starts_with(&format!("Configuration error: {name}: validation failed:\n  - at \"a\": Duplicate key: \"b\"")), "{name}");
+            assert!(
+                texts(&report)
+                    .0
+                    .starts_with(&format!("Configuration error: {name}: validation failed:\n  - at \"a\": Duplicate key: \"b\"")),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn a_workspace_is_named_by_its_scenario() {
         for name in ["opencode.json", "./.opencode//opencode.jsonc"] {
-            let report = check_host_configs(Path::new("/nowhere"), ".", &scenario(&[(name, "{\"a\": 1,\n\"a\": 2}"), ("other.json", "{\"a\": 1, \"a\": 2}")]), Line::V1);
+            let report = check_host_configs(
+                Path::new("/nowhere"),
+                ".",
+                &scenario(&[(name, "{\"a\": 1,\n\"a\": 2}"), ("other.json", "{\"a\": 1, \"a\": 2}")]),
+                Line::V1,
+            );
             let (text, warnings) = texts(&report);
             let label = format!("scenario \"s\" workspace \"{name}\"");
             assert!(text.starts_with(&format!("Configuration error: {label}: validation failed:\n  - at \"\": Duplicate key: \"a\", first defined on line 1, column 2\n    --> {label}:2:1\n")), "{text}");
@@ -164,11 +177,18 @@ mod tests {
 
     #[test]
     fn the_other_lines_plugin_key_alone_is_a_warning() {
-        let warnings = |text: &str, line| check_host_configs(Path::new("/nowhere"), ".", &scenario(&[("opencode.json", text)]), line).warnings;
+        let warnings =
+            |text: &str, line| check_host_configs(Path::new("/nowhere"), ".", &scenario(&[("opencode.json", text)]), line).warnings;
         let expected = "scenario \"s\" workspace \"opencode.json\" has only the key \"plugins\", which is for opencode v2: opencode v1 reads \"plugin\" and ignores it.";
         assert_eq!(warnings("{\"plugins\": []}", Line::V1), [expected]);
         assert!(warnings("{\"plugin\": []}", Line::V2)[0].contains("\"plugin\", which is for opencode v1"));
-        for (text, line) in [("{\"plugins\": [], \"plugin\": []}", Line::V1), ("{\"plugins\": []}", Line::V2), ("{}", Line::V1), ("", Line::V1), ("[]", Line::V2)] {
+        for (text, line) in [
+            ("{\"plugins\": [], \"plugin\": []}", Line::V1),
+            ("{\"plugins\": []}", Line::V2),
+            ("{}", Line::V1),
+            ("", Line::V1),
+            ("[]", Line::V2),
+        ] {
             assert_eq!(warnings(text, line), [""; 0], "{text}");
         }
     }

@@ -33,8 +33,11 @@ impl Issues {
         &mut self.list[index]
     }
 
-    pub(crate) fn extend(&mut self, issues: impl IntoIterator<Item = Issue>) {
-        self.list.extend(issues);
+    /// Replaces the hint of the newest problem.
+    pub(crate) fn hint_last(&mut self, hint: impl Into<String>) {
+        if let Some(issue) = self.list.last_mut() {
+            issue.hint(hint);
+        }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {

@@ -109,7 +109,7 @@ fn tool_call(node: &Node, path: &Path<'_>, issues: &mut Issues) -> Option<ToolCa
 fn step_error(node: &Node, path: &Path<'_>, issues: &mut Issues) -> Option<StepError> {
     let mut fields = Fields::open(node, path, issues)?;
     let status = fields.required("status", "number", integer(400, 599));
-    let body = fields.optional("body", any);
+    let body = fields.optional("body", any).filter(|body| !body.is_null());
     let retry_after_seconds = fields.optional("retryAfterSeconds", integer(0, U64_MAX));
     fields.close();
     Some(StepError { status: status?, body, retry_after_seconds })
@@ -166,7 +166,8 @@ impl Rules<'_, '_> {
 
     fn request(&mut self) {
         if let Some(member) = self.node.get("expect").and_then(|expect| expect.node.get("request")) {
-            let message = format!("scenario \"{}\": field \"expect.request\" is scripted-only and is not allowed when mode is \"live\"", self.id);
+            let message =
+                format!("scenario \"{}\": field \"expect.request\" is scripted-only and is not allowed when mode is \"live\"", self.id);
             self.issues.push(&Path::Root.key("expect").key("request"), member.key_span, message);
         }
     }
@@ -177,7 +178,8 @@ impl Rules<'_, '_> {
         };
         for member in files.node.members() {
             if !workspace::stays_inside(&member.key) {
-                let message = format!("scenario \"{}\": workspace path \"{}\" must be relative and stay inside the project dir", self.id, member.key);
+                let message =
+                    format!("scenario \"{}\": workspace path \"{}\" must be relative and stay inside the project dir", self.id, member.key);
                 self.issues.push(&Path::Root.key("workspace").key(&member.key), member.key_span, message);
             }
         }

@@ -49,8 +49,11 @@ fn tighten(value: &mut Value) {
             // Names such as uint32 are unknown to most validators.
             object.remove("format");
             for (key, child) in object.iter_mut() {
-                if key != "default" {
-                    tighten(child);
+                match (key.as_str(), child) {
+                    ("default", _) => {}
+                    // The keys below are names of the author's, not words of the schema language.
+                    ("properties" | "$defs", Value::Object(named)) => named.values_mut().for_each(tighten),
+                    (_, child) => tighten(child),
                 }
             }
         }

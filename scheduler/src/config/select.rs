@@ -90,7 +90,8 @@ mod tests {
     #[test]
     fn chosen_scenarios_keep_the_order_of_their_files() {
         let loaded = loaded(&["a", "b", "c"]);
-        let ids = |chosen: &[&str]| select(&loaded, &args(chosen)).unwrap().iter().map(|file| file.scenario.id.to_string()).collect::<Vec<_>>();
+        let ids =
+            |chosen: &[&str]| select(&loaded, &args(chosen)).unwrap().iter().map(|file| file.scenario.id.to_string()).collect::<Vec<_>>();
         assert_eq!(ids(&["c,a"]), ["a", "c"]);
         assert_eq!(ids(&["b", "b"]), ["b"]);
         assert_eq!(ids(&[]), ["a", "b", "c"]);

@@ -114,10 +114,7 @@ fn live(node: &Node, path: &Path<'_>, issues: &mut Issues) -> Option<LiveConfig>
 fn gate(node: &Node, path: &Path<'_>, issues: &mut Issues) -> Option<GateConfig> {
     let defaults = GateConfig::default();
     let mut fields = Fields::open(node, path, issues)?;
-    fields.removed(&[
-        ("window", "remove it: the gate has a fixed rule now"),
-        ("threshold", "remove it: the gate has a fixed rule now"),
-    ]);
+    fields.removed(&[("window", "remove it: the gate's rule is fixed"), ("threshold", "remove it: the gate's rule is fixed")]);
     let gate = GateConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or(defaults.enabled),
         bootstrap: fields.optional("bootstrap", word(&[("fail", Bootstrap::Fail), ("allow", Bootstrap::Allow)])).unwrap_or_default(),

@@ -121,11 +121,12 @@ mod tests {
         let text = "ä: 1\r\nb: ü\n";
         assert_eq!(position(text, 0), Position { line: 1, column: 1 });
         assert_eq!(position(text, 4), Position { line: 1, column: 4 });
-        assert_eq!(position(text, 11), Position { line: 2, column: 5 });
+        assert_eq!(position(text, 12), Position { line: 2, column: 5 });
+        assert_eq!(position(text, 11), Position { line: 2, column: 4 });
         assert_eq!(position(text, 999), Position { line: 3, column: 1 });
         assert_eq!(line_at(text, 0), ("ä: 1", 0));
         assert_eq!(line_at(text, 9), ("b: ü", 7));
-        assert_eq!(line_at(text, 999), ("", 12));
+        assert_eq!(line_at(text, 999), ("", 13));
     }
 
     #[test]

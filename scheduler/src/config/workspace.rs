@@ -27,7 +27,27 @@ mod tests {
         for path in ["a", "a/b.txt", ".opencode/plugins/x.js", "./a", "a/./b", "...", "..a/b", "a..", "a b/#%20ä", "ab:c", "1:x"] {
             assert!(stays_inside(path), "{path:?}");
         }
-        let refused = ["", ".", "./", "a/", "a/.", "..", "../a", "a/../../b", "a/..", "..\\a", "a\\..\\b", "/a", "\\a", "//a", "C:", "C:/a", "c:\\a", "C:a", "a\0b"];
+        let refused = [
+            "",
+            ".",
+            "./",
+            "a/",
+            "a/.",
+            "..",
+            "../a",
+            "a/../../b",
+            "a/..",
+            "..\\a",
+            "a\\..\\b",
+            "/a",
+            "\\a",
+            "//a",
+            "C:",
+            "C:/a",
+            "c:\\a",
+            "C:a",
+            "a\0b",
+        ];
         for path in refused {
             assert!(!stays_inside(path), "{path:?}");
         }

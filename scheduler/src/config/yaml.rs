@@ -37,6 +37,7 @@ struct Anchor {
 struct Size {
     nodes: usize,
     bytes: usize,
+    /// Collections within collections, the outermost included.
     depth: usize,
 }
 
@@ -59,7 +60,9 @@ impl<'t> Loader<'t, '_> {
             match event {
                 Event::StreamEnd => return Ok(root),
                 Event::DocumentStart(..) if root.is_some() => {
-                    return Err(Failure::at("the file holds more than one document", span).with_hint("remove the line `---` and what follows"));
+                    return Err(
+                        Failure::at("the file holds more than one document", span).with_hint("remove the line `---` and what follows")
+                    );
                 }
                 Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => {}
                 event => root = Some(self.node(event, span, 0, &Path::Root)?),
@@ -76,10 +79,10 @@ impl<'t> Loader<'t, '_> {
     }
 
     fn node(&mut self, event: Event<'t>, span: Span, depth: usize, path: &Path<'_>) -> Result<Node, Failure> {
-        if depth > MAX_DEPTH {
+        self.count(1, span)?;
+        if depth >= MAX_DEPTH && matches!(event, Event::SequenceStart(..) | Event::MappingStart(..)) {
             return Err(too_deep(span));
         }
-        self.count(1, span)?;
         let anchor = event.anchor_id();
         let node = match event {
             Event::Alias(id) => return self.alias(id, span, depth),
@@ -131,7 +134,9 @@ impl<'t> Loader<'t, '_> {
             let (event, at) = self.next()?;
             let node = self.node(event, at, depth + 1, &path.key(&key))?;
             if key == "<<" && is_plain {
-                self.issues.push(path, key_span, "merge keys (<<) are not supported").hint("write the keys out, or use an alias for a whole value");
+                self.issues
+                    .push(path, key_span, "merge keys (<<) are not supported")
+                    .hint("write the keys out, or use an alias for a whole value");
             } else if let Some(first) = seen.get(&key) {
                 self.issues.add(duplicate(self.text, path, &key, *first, key_span));
             } else {
@@ -202,7 +207,9 @@ impl<'t> Loader<'t, '_> {
         }
         let failure = Failure::at(format!("invalid YAML: {}", error.info()), span);
         match error.kind() {
-            ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation | ErrorKind::TabNotAllowed => failure.with_hint("indent with spaces"),
+            ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation | ErrorKind::TabNotAllowed => {
+                failure.with_hint("indent with spaces")
+            }
             _ => failure,
         }
     }
@@ -226,18 +233,19 @@ fn size_of(node: &Node) -> Size {
         Data::String(text) => return Size { nodes: 1, bytes: text.len(), depth: 0 },
         Data::Null | Data::Bool(_) | Data::Number(_) => return Size { nodes: 1, bytes: 0, depth: 0 },
     };
-    children.fold(Size { nodes: 1, bytes: 0, depth: 0 }, |sum, (child, key)| {
+    children.fold(Size { nodes: 1, bytes: 0, depth: 1 }, |sum, (child, key)| {
         let size = size_of(child);
         Size { nodes: sum.nodes + size.nodes, bytes: sum.bytes + size.bytes + key, depth: sum.depth.max(size.depth + 1) }
     })
 }
 
 fn scalar_data(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Result<Data, Failure> {
-    let not_finite = || Failure::at(format!("the number {text} has no JSON form"), span).with_hint(format!("if it is meant as text, write \"{text}\""));
+    let not_finite =
+        || Failure::at(format!("the number {text} has no JSON form"), span).with_hint(format!("if it is meant as text, write \"{text}\""));
     let kind = match tag {
         None if style == ScalarStyle::Plain => return scalar::plain(text).ok_or_else(not_finite),
         None => return Ok(Data::String(text.to_owned())),
-        Some(tag) if tag.handle() == "!" && tag.suffix().is_empty() => return Ok(Data::String(text.to_owned())),
+        Some(tag) if tag.original() == "!" => return Ok(Data::String(text.to_owned())),
         Some(tag) => tag.core_suffix().ok_or_else(|| unsupported(tag, span))?,
     };
     let data = scalar::plain(text).ok_or_else(not_finite)?;
@@ -252,7 +260,7 @@ fn scalar_data(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) ->
 
 fn check_tag(tag: Option<&Tag>, kind: &str, span: Span) -> Result<(), Failure> {
     match tag {
-        Some(tag) if tag.core_suffix() != Some(kind) && !(tag.handle() == "!" && tag.suffix().is_empty()) => Err(unsupported(tag, span)),
+        Some(tag) if tag.core_suffix() != Some(kind) && tag.original() != "!" => Err(unsupported(tag, span)),
         _ => Ok(()),
     }
 }

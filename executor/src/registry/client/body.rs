@@ -1,0 +1,36 @@
+//! Bodies of answers, bounded in size before and after unpacking.
+
+use std::io::Read as _;
+
+use flate2::read::MultiGzDecoder;
+use futures_util::StreamExt as _;
+use reqwest::{Response, Url};
+
+use super::{RegistryError, malformed, unreachable};
+
+/// The whole body as it was sent.
+pub(super) async fn collect(url: &Url, response: Response, limit: u64) -> Result<Vec<u8>, RegistryError> {
+    let mut bytes = Vec::new();
+    let mut stream = response.bytes_stream();
+    while let Some(chunk) = stream.next().await {
+        bytes.extend_from_slice(&chunk.map_err(|error| unreachable(url, error))?);
+        within_limit(url, bytes.len() as u64, limit)?;
+    }
+    Ok(bytes)
+}
+
+/// Unpacks a gzip body, which may be far larger than what was sent.
+pub(super) async fn unzip(url: &Url, bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, RegistryError> {
+    let unpacked = tokio::task::spawn_blocking(move || {
+        let mut out = Vec::new();
+        MultiGzDecoder::new(bytes.as_slice()).take(limit + 1).read_to_end(&mut out).map(|_| out)
+    });
+    let out = unpacked.await.map_err(|error| malformed(url, &error.to_string()))?;
+    let out = out.map_err(|error| malformed(url, &format!("it is no gzip stream: {error}")))?;
+    within_limit(url, out.len() as u64, limit)?;
+    Ok(out)
+}
+
+pub(super) fn within_limit(url: &Url, bytes: u64, limit: u64) -> Result<(), RegistryError> {
+    if bytes > limit { Err(malformed(url, &format!("it is larger than {limit} bytes"))) } else { Ok(()) }
+}

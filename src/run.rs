@@ -1,0 +1,85 @@
+//! `ocsweep run`: one process, a queue in memory, a local folder. The run flows plan -> job -> attempt -> container -> evidence ->
+//! outcome -> report through the same crates that a fleet would use.
+//!
+//! It must never decide a verdict, and whatever stops it early leaves no stale result behind.
+
+use anyhow::Context as _;
+use ocsweep_collector::{completeness, exit, fold, results};
+use ocsweep_proto::exit::ExitCode;
+use ocsweep_proto::outcome::Outcome;
+use ocsweep_proto::row::{RESULTS_VERSION, Results};
+use ocsweep_scheduler::plan::Plan;
+
+use crate::cli::RunArgs;
+use crate::output::Printer;
+use crate::settings::Settings;
+use crate::signals::Shutdown;
+
+mod embedded;
+mod finish;
+mod hosts;
+mod machine;
+mod progress;
+mod request;
+
+pub use request::Refusal;
+pub(crate) use machine::agent_path;
+pub(crate) use request::read_package;
+
+/// Runs everything that the arguments select.
+///
+/// # Errors
+/// A [`Refusal`] when nothing may run; anything else is a fault of this program or its machine.
+pub async fn run(args: &RunArgs, printer: Printer, settings: &Settings, shutdown: &Shutdown) -> anyhow::Result<ExitCode> {
+    let request = request::Request::read(args, printer, settings)?;
+    let out = finish::Out::open(&request).await?;
+    let hosts = match shutdown.ask.run_until_cancelled(hosts::resolve(&request, settings, printer)).await {
+        Some(hosts) => hosts?,
+        None => return Ok(ExitCode::Interrupted),
+    };
+    let plan = Plan::expand(request.plan_input(hosts.iter().map(|host| host.host.clone()).collect()));
+    if plan.is_empty() {
+        printer.error("error: the selection contains no case\nhint: leave out --tier or --scenario, or add scenarios below .opencode-ci/scenarios");
+        return Ok(ExitCode::NothingRan);
+    }
+    out.reset(&plan).await?;
+    let machine = machine::Machine::connect(&request, settings, &hosts, &out.store, printer).await;
+    let ended = embedded::drive(plan, &machine, &out.store, printer, shutdown).await;
+    machine.shutdown(printer).await;
+    let ended = ended.context("the run could not be driven to its end")?;
+    if let Some(text) = not_a_plugin(&ended.outcomes) {
+        return Err(Refusal::configuration(text).into());
+    }
+    let results = fold_results(&request, &machine, &ended);
+    out.write(&results, &request, settings, printer).await?;
+    Ok(if shutdown.ask.is_cancelled() { ExitCode::Interrupted } else { exit::exit_code(&results.results, &request.required()) })
+}
+
+/// A directory without an entry is a mistake of whoever started the run; in a sweep it would be a row.
+fn not_a_plugin(outcomes: &[Outcome]) -> Option<String> {
+    outcomes.iter().find_map(|outcome| match &outcome.result {
+        ocsweep_proto::outcome::WorkResult::Unprepared(unprepared) if unprepared.reason == ocsweep_proto::verdict::Reason::NotAPlugin => {
+            Some(unprepared.failures.join("\n"))
+        }
+        _ => None,
+    })
+}
+
+fn fold_results(request: &request::Request, machine: &machine::Machine, ended: &embedded::Ended) -> Results {
+    let folded = fold::cases(&ended.outcomes);
+    let proof = completeness::prove(&ended.planned, &folded);
+    let mut rows: Vec<_> = folded.into_values().collect();
+    let versions: Vec<String> = request.versions.iter().map(ToString::to_string).collect();
+    let scenarios: Vec<String> = request.scenarios.iter().map(|file| file.scenario.id.to_string()).collect();
+    results::sort(&mut rows, results::Order { versions: &versions, variants: &[], scenarios: &scenarios });
+    Results {
+        version: RESULTS_VERSION,
+        at: finish::now(),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        plugin: request.subject.clone(),
+        image: machine.image(),
+        budget_usd: None,
+        completeness: Some(proof),
+        results: rows,
+    }
+}

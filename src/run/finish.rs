@@ -1,0 +1,97 @@
+//! The output folder: emptied of what an earlier run said, filled with results, report and JUnit at the end.
+//!
+//! It must never write outside of the folder, and a run that fails early leaves no older result that could be taken for its own.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use ocsweep_collector::{evidence, render, report, results};
+use ocsweep_proto::axes::VersionWord;
+use ocsweep_proto::keys;
+use ocsweep_proto::row::Results;
+use ocsweep_scheduler::plan::Plan;
+use ocsweep_transport::Bytes;
+use ocsweep_transport::store::Store;
+use time::format_description::well_known::Rfc3339;
+
+use super::request::{Refusal, Request};
+use crate::output::Printer;
+use crate::settings::Settings;
+
+/// The run's id is of no use once it has ended; its records are kept until the next run.
+const RECORDS: &str = "sweeps";
+const REPORTS: [&str; 3] = [evidence::RESULTS, evidence::REPORT, evidence::JUNIT];
+
+pub(crate) struct Out {
+    folder: PathBuf,
+    pub(crate) store: Store,
+}
+
+impl Out {
+    pub(crate) async fn open(request: &Request) -> anyhow::Result<Self> {
+        let folder = request.out.clone();
+        std::fs::create_dir_all(&folder).map_err(|error| refuse(&folder, &error.to_string()))?;
+        let real = folder.canonicalize().map_err(|error| refuse(&folder, &error.to_string()))?;
+        if !request.out_chosen && !real.starts_with(&request.cwd) {
+            return Err(refuse(&folder, "it leads out of the working directory; choose it by hand with --out").into());
+        }
+        let store = Store::local(&real).with_context(|| format!("cannot use the output folder {}", folder.display()))?;
+        let out = Self { folder: real, store };
+        for name in REPORTS {
+            match std::fs::remove_file(out.folder.join(name)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(refuse(&out.folder.join(name), &error.to_string()).into()),
+                _ => {}
+            }
+        }
+        Ok(out)
+    }
+
+    /// Empties the evidence folder of every planned case.
+    pub(crate) async fn reset(&self, plan: &Plan) -> anyhow::Result<()> {
+        self.store.delete_prefix(RECORDS).await.context("cannot remove the records of the last run")?;
+        for cell in &plan.cells {
+            let word: VersionWord = cell.host.requested.parse().map_err(Refusal::configuration)?;
+            for case in &cell.cases {
+                let dir = self.folder.join(keys::evidence(&word, &cell.variant, &case.id));
+                evidence::reset_dir(&self.folder, &dir).map_err(|error| Refusal::configuration(format!("error: {error}")))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn write(&self, results: &Results, request: &Request, settings: &Settings, printer: Printer) -> anyhow::Result<()> {
+        let allowed: Vec<String> = request.versions.iter().skip(1).map(ToString::to_string).collect();
+        let markdown = render::markdown(results, &allowed);
+        let json = results::to_json(results)?;
+        let files = [(evidence::RESULTS, json.clone()), (evidence::REPORT, markdown.clone()), (evidence::JUNIT, render::junit(results, &allowed))];
+        let written = self.write_files(files).await;
+        if printer.json() {
+            printer.data(&json);
+        } else {
+            printer.data(&render::table(results, &allowed, printer.table_style()));
+        }
+        if let Some(summary) = &settings.step_summary
+            && let Err(error) = report::append_summary(summary, &markdown)
+        {
+            printer.warn(&format!("{error}"));
+        }
+        written.with_context(|| format!("cannot write the report into {}", self.folder.display()))?;
+        printer.say(&format!("{}\nevidence and report: {}", render::summary(results, &allowed), self.folder.display()));
+        Ok(())
+    }
+
+    async fn write_files(&self, files: [(&str, String); 3]) -> anyhow::Result<()> {
+        for (name, text) in files {
+            self.store.put(name, Bytes::from(text)).await?;
+        }
+        Ok(())
+    }
+}
+
+fn refuse(path: &Path, problem: &str) -> Refusal {
+    Refusal::configuration(format!("error: cannot use the output folder {}: {problem}", path.display()))
+}
+
+pub(crate) fn now() -> String {
+    time::OffsetDateTime::now_utc().replace_nanosecond(0).ok().and_then(|now| now.format(&Rfc3339).ok()).unwrap_or_default()
+}
