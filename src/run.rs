@@ -6,8 +6,9 @@
 use anyhow::Context as _;
 use ocsweep_collector::{completeness, exit, fold, results};
 use ocsweep_proto::exit::ExitCode;
-use ocsweep_proto::outcome::Outcome;
+use ocsweep_proto::outcome::{Outcome, WorkResult};
 use ocsweep_proto::row::{RESULTS_VERSION, Results};
+use ocsweep_proto::verdict::Reason;
 use ocsweep_scheduler::plan::Plan;
 
 use crate::cli::RunArgs;
@@ -47,7 +48,7 @@ pub async fn run(args: &RunArgs, printer: Printer, settings: &Settings, shutdown
     let ended = embedded::drive(plan, &machine, &out.store, printer, shutdown).await;
     machine.shutdown(printer).await;
     let ended = ended.context("the run could not be driven to its end")?;
-    if let Some(text) = not_a_plugin(&ended.outcomes) {
+    if let Some(text) = misconfigured(&ended.outcomes) {
         return Err(Refusal::configuration(text).into());
     }
     let results = fold_results(&request, &machine, &ended);
@@ -55,10 +56,10 @@ pub async fn run(args: &RunArgs, printer: Printer, settings: &Settings, shutdown
     Ok(if shutdown.ask.is_cancelled() { ExitCode::Interrupted } else { exit::exit_code(&results.results, &request.required()) })
 }
 
-/// A directory without an entry is a mistake of whoever started the run; in a sweep it would be a row.
-fn not_a_plugin(outcomes: &[Outcome]) -> Option<String> {
+/// A directory without an entry, or with files that cannot be packed, is a mistake of whoever started the run; in a sweep it would be a row.
+fn misconfigured(outcomes: &[Outcome]) -> Option<String> {
     outcomes.iter().find_map(|outcome| match &outcome.result {
-        ocsweep_proto::outcome::WorkResult::Unprepared(unprepared) if unprepared.reason == ocsweep_proto::verdict::Reason::NotAPlugin => {
+        WorkResult::Unprepared(unprepared) if matches!(unprepared.reason, Reason::NotAPlugin | Reason::ScenarioConfig) => {
             Some(unprepared.failures.join("\n"))
         }
         _ => None,

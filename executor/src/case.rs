@@ -116,7 +116,7 @@ impl CaseRunner {
         let mut running = self.engine.start_case(&spec, &json, shutdown).await?;
         while let Some(frame) = running.next_frame().await? {
             if collected.take(frame) {
-                running.send(self.after(work, &collected)).await?;
+                running.send(self.after(work, &mut collected)).await?;
             }
         }
         let end = running.finish().await?;
@@ -131,10 +131,11 @@ impl CaseRunner {
     }
 
     /// Whether the workspace is wanted: always with `--keep`, else when the case did not pass.
-    fn after(&self, work: &CaseWork, collected: &Collected) -> After {
+    fn after(&self, work: &CaseWork, collected: &mut Collected) -> After {
         // The end frame is still to come; without it the case is judged again, as incomplete.
-        let early = RawEvidence { complete: true, ..collected.raw.clone() };
-        let passed = judge_any(work, &early).apply(self.blank(work)).verdict == Verdict::Pass;
+        collected.raw.complete = true;
+        let passed = judge_any(work, &collected.raw).apply(self.blank(work)).verdict == Verdict::Pass;
+        collected.raw.complete = false;
         if self.keep || !passed { After::Workspace } else { After::Done }
     }
 

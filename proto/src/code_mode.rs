@@ -52,10 +52,7 @@ impl CallPath {
 /// The call paths of a system text, in order: list items that begin with `tools`, at least one `.identifier` or `["…"]`, and `(`.
 #[must_use]
 pub fn catalog(system: &str) -> Vec<CallPath> {
-    system
-        .lines()
-        .filter_map(|line| parse(line.trim_start().strip_prefix("- ")?.trim_start(), true))
-        .collect()
+    system.lines().filter_map(|line| parse(line.trim_start().strip_prefix("- ")?.trim_start(), true)).collect()
 }
 
 /// Every form by which a tool of the catalog may be named: full path, last segment, segments joined by `_`. In order, without repetition.
@@ -77,9 +74,7 @@ pub fn catalog_names(system: &str) -> Vec<String> {
 #[must_use]
 pub fn wrap(name: &str, arguments: &Map<String, Value>, catalog: &[CallPath]) -> Option<String> {
     let parsed = parse(name, false).map(|path| path.segments);
-    let ranked = catalog
-        .iter()
-        .filter_map(|path| Some((path.rank(name, parsed.as_deref())?, path)));
+    let ranked = catalog.iter().filter_map(|path| Some((path.rank(name, parsed.as_deref())?, path)));
     let (_, path) = ranked.min_by_key(|(rank, _)| *rank)?;
     let arguments = serde_json::to_string(arguments).ok()?;
     Some(format!("return await {}({arguments})", path.text))
@@ -105,9 +100,7 @@ fn parse(text: &str, call: bool) -> Option<CallPath> {
 }
 
 fn identifier(text: &str) -> Option<(String, &str)> {
-    let end = text
-        .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     let starts_well = name.chars().next().is_some_and(|c| !c.is_numeric());
     starts_well.then(|| (name.to_owned(), rest))

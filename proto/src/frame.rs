@@ -209,10 +209,7 @@ impl Decoder {
     ///
     /// # Errors
     /// When the bytes are no frame; the same error for ever after.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "an iterator that yields None and then Some again would surprise"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "an iterator that yields None and then Some again would surprise")]
     pub fn next(&mut self) -> Result<Option<Frame>, FrameError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -256,20 +253,14 @@ impl Decoder {
         }
         let kind = Kind::from_code(code).ok_or(FrameError::Kind { at, code })?;
         let length = u32::from_be_bytes([l0, l1, l2, l3]);
-        let size = usize::try_from(length)
-            .ok()
-            .filter(|size| *size <= MAX_PAYLOAD)
-            .ok_or(FrameError::TooLong { at, length })?;
+        let size = usize::try_from(length).ok().filter(|size| *size <= MAX_PAYLOAD).ok_or(FrameError::TooLong { at, length })?;
         let Some(payload) = rest.get(..size) else {
             return Ok(None);
         };
         if checksum(&header[2..8], payload) != u32::from_be_bytes([c0, c1, c2, c3]) {
             return Err(FrameError::Checksum { at });
         }
-        let frame = Frame {
-            kind,
-            payload: payload.to_vec(),
-        };
+        let frame = Frame { kind, payload: payload.to_vec() };
         self.start += HEADER + size;
         self.at += (HEADER + size) as u64;
         Ok(Some(frame))
@@ -296,10 +287,7 @@ impl Tally {
     /// What has been counted.
     #[must_use]
     pub fn end(self) -> End {
-        End {
-            bytes: self.bytes,
-            digest: self.digest.finish(),
-        }
+        End { bytes: self.bytes, digest: self.digest.finish() }
     }
 
     /// Compares what arrived with what the sender says it sent.
@@ -309,20 +297,12 @@ impl Tally {
     pub fn verify(self, told: &End) -> Result<(), FrameError> {
         let seen = self.end();
         for kind in Kind::ALL {
-            let [seen, told] =
-                [&seen, told].map(|end| end.bytes.get(kind).copied().unwrap_or_default());
+            let [seen, told] = [&seen, told].map(|end| end.bytes.get(kind).copied().unwrap_or_default());
             if seen != told {
-                return Err(FrameError::Mismatch(format!(
-                    "{seen} bytes of {} arrived, {told} were sent",
-                    kind.as_str()
-                )));
+                return Err(FrameError::Mismatch(format!("{seen} bytes of {} arrived, {told} were sent", kind.as_str())));
             }
         }
-        if seen.digest == told.digest {
-            Ok(())
-        } else {
-            Err(FrameError::Mismatch("the digests differ".to_owned()))
-        }
+        if seen.digest == told.digest { Ok(()) } else { Err(FrameError::Mismatch("the digests differ".to_owned())) }
     }
 }
 

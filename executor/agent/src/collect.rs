@@ -148,7 +148,14 @@ mod tests {
     #[test]
     fn traces_outside_the_project_are_listed_without_seeds_and_the_hosts_own() {
         let base = base();
-        for path in ["home/xdg/config/opencode/x", "home/.cache/p/1", "home/seeded", "tmp/.9fe4ab-00000000.so", "tmp/.zz-00000000.so", "tmp/log\nfile"] {
+        for path in [
+            "home/xdg/config/opencode/x",
+            "home/.cache/p/1",
+            "home/seeded",
+            "tmp/.9fe4ab-00000000.so",
+            "tmp/.zz-00000000.so",
+            "tmp/log\nfile",
+        ] {
             write(base.path(), path);
         }
         for directory in ["home/.plugin/empty", "tmp/opencode", "home/opencode"] {
@@ -157,7 +164,8 @@ mod tests {
         symlink("/etc", base.path().join("sandbox/home/link")).unwrap();
         let seed = Seed { root: Root::Home, path: "seeded".to_owned(), contents: Some("x".to_owned()) };
         let report = collected(base.path(), &[seed]);
-        let expected = ["$HOME/.cache/p/1", "$HOME/.plugin/empty/", "$HOME/link", "$HOME/opencode/", "$TMPDIR/.zz-00000000.so", "$TMPDIR/log\nfile"];
+        let expected =
+            ["$HOME/.cache/p/1", "$HOME/.plugin/empty/", "$HOME/link", "$HOME/opencode/", "$TMPDIR/.zz-00000000.so", "$TMPDIR/log\nfile"];
         assert_eq!(report.writes_outside, expected);
         assert!(report.dropped.is_empty());
     }
@@ -169,7 +177,10 @@ mod tests {
             write(base.path(), &format!("project/{path}"));
         }
         let report = collected(base.path(), &[]);
-        assert_eq!(report.project_files, [".opencode/plugin.md", ".opencode/plugin/a.js", ".opencode/plugins/d/b.ts", "README.md", "src/.git/x"]);
+        assert_eq!(
+            report.project_files,
+            [".opencode/plugin.md", ".opencode/plugin/a.js", ".opencode/plugins/d/b.ts", "README.md", "src/.git/x"]
+        );
         assert_eq!(report.discovered_plugins, [".opencode/plugin/a.js", ".opencode/plugins/d/b.ts"]);
     }
 

@@ -89,7 +89,11 @@ fn spawn(task: &HostTask, children: &Children) -> Result<Child, HostError> {
 }
 
 /// Waits for the end of the host or for a bound.
-async fn hold(bounds: Deadlines, exit: &mut oneshot::Receiver<Exit>, events: &mut mpsc::Receiver<Event>) -> (Option<Exit>, Option<Timeout>) {
+async fn hold(
+    bounds: Deadlines,
+    exit: &mut oneshot::Receiver<Exit>,
+    events: &mut mpsc::Receiver<Event>,
+) -> (Option<Exit>, Option<Timeout>) {
     let started = Instant::now();
     let now = || u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     // What came before the start says nothing about this run.

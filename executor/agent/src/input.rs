@@ -46,7 +46,10 @@ mod tests {
     fn lines_come_whole_and_a_long_one_is_an_error() {
         let mut input = &b"one\n\nlast"[..];
         let mut next = || line(&mut input, 5).map(|line| line.map(|line| String::from_utf8(line).unwrap()));
-        assert_eq!([next(), next(), next(), next()], [Some(Ok("one".to_owned())), Some(Ok(String::new())), Some(Ok("last".to_owned())), None]);
+        assert_eq!(
+            [next(), next(), next(), next()],
+            [Some(Ok("one".to_owned())), Some(Ok(String::new())), Some(Ok("last".to_owned())), None]
+        );
         assert_eq!(line(&mut &b"12345\n"[..], 5), Some(Ok(b"12345".to_vec())));
         assert!(line(&mut &b"123456\n"[..], 5).unwrap().is_err());
     }

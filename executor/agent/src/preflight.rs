@@ -112,7 +112,10 @@ pub(crate) fn tui(captured: &Captured) -> TuiReport {
 /// The last line that holds the marker and can be read.
 fn answer<T: DeserializeOwned>(captured: &Captured, marker: &str) -> Option<T> {
     let marker = format!("{{\"{marker}\":");
-    captured.stdout.rsplit(|byte| *byte == b'\n').find_map(|line| line.starts_with(marker.as_bytes()).then(|| serde_json::from_slice(line).ok())?)
+    captured
+        .stdout
+        .rsplit(|byte| *byte == b'\n')
+        .find_map(|line| line.starts_with(marker.as_bytes()).then(|| serde_json::from_slice(line).ok())?)
 }
 
 fn last_words(captured: &Captured) -> String {
@@ -169,7 +172,8 @@ mod tests {
     #[test]
     fn the_tui_check_is_read() {
         let good = r#"{"ocsweepTui":1,"ok":true,"id":"x","tui":"function","setup":"undefined","server":"undefined"}"#;
-        let expected = TuiReport { imported: true, error: String::new(), tui: "function".into(), id: "string".into(), setup: "undefined".into() };
+        let expected =
+            TuiReport { imported: true, error: String::new(), tui: "function".into(), id: "string".into(), setup: "undefined".into() };
         assert_eq!(tui(&captured(ENDED, good, "")), expected);
         let broken = tui(&captured(ENDED, r#"{"ocsweepTui":1,"ok":false,"tui":"undefined","error":"boom"}"#, ""));
         assert_eq!((broken.imported, broken.error.as_str(), broken.id.as_str()), (false, "boom", "undefined"));

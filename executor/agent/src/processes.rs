@@ -76,7 +76,6 @@ impl Children {
     }
 }
 
-
 /// When memory runs out, the kernel must choose the host and not the agent. A child inherits the agent's score, so the agent takes the
 /// highest one for the moment of the fork; it may go back to the score that it was started with.
 fn prefer_for_oom(prefer: bool) {

@@ -125,7 +125,8 @@ impl Run<'_> {
         self.begin_phase("preflight").await?;
         // A plugin may expect them while it is imported, as it will find them in the run.
         sandbox::as_user(self.children, &Order { directories: Order::xdg(), ..Order::default() }).await.map_err(fault)?;
-        let captured = preflight::script(self.children, PREFLIGHT, &task.plugin.entry, &task.env, self.init_bound()).await.map_err(fault)?;
+        let captured =
+            preflight::script(self.children, PREFLIGHT, &task.plugin.entry, &task.env, self.init_bound()).await.map_err(fault)?;
         Ok((preflight::preflight(&captured), true))
     }
 

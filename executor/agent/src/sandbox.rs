@@ -39,7 +39,8 @@ fn own(path: &str) -> impl FnOnce(io::Error) -> SandboxError {
 /// Makes the agent's own directories and writes what is the same for every case. The user may enter the first one but not list it.
 pub(crate) fn prepare() -> Result<(), SandboxError> {
     for (path, mode) in [(paths::RUN, 0o711), (paths::PROBE, 0o711), (paths::ASSETS, 0o755)] {
-        let made = std::fs::create_dir(path).or_else(|error| if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) });
+        let made =
+            std::fs::create_dir(path).or_else(|error| if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) });
         made.and_then(|()| std::fs::set_permissions(path, Permissions::from_mode(mode))).map_err(own(path))?;
     }
     ASSETS.iter().try_for_each(|(name, text)| asset(name, text))

@@ -119,9 +119,8 @@ impl Stub {
             Ok(Err(_)) => return Reply::error(StatusCode::PAYLOAD_TOO_LARGE, "the request body is too large or broken"),
             Err(_) => return Reply::error(StatusCode::REQUEST_TIMEOUT, "the request body did not come"),
         };
-        let chat = (head.method == Method::POST && head.uri.path().ends_with("/chat/completions"))
-            .then(|| ChatRequest::parse(&body))
-            .flatten();
+        let chat =
+            (head.method == Method::POST && head.uri.path().ends_with("/chat/completions")).then(|| ChatRequest::parse(&body)).flatten();
         let Some((n, step)) = self.take(&head, chat.as_ref(), &body).await else {
             return Reply::error(StatusCode::SERVICE_UNAVAILABLE, "the run has not begun");
         };

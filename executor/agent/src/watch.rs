@@ -86,10 +86,10 @@ impl Watch {
         let after = u64::saturating_add;
         let init = self.pending.iter().map(|(_, pending)| pending.since).min();
         let start = (!self.alive).then(|| (after(self.started, self.bounds.start), Bound::Start));
-        init.map(|since| (after(since, self.bounds.init), Bound::Init)).into_iter().chain(start).chain([
-            (after(self.last, self.bounds.no_output), Bound::NoOutput),
-            (after(self.started, self.bounds.total), Bound::Total),
-        ])
+        init.map(|since| (after(since, self.bounds.init), Bound::Init))
+            .into_iter()
+            .chain(start)
+            .chain([(after(self.last, self.bounds.no_output), Bound::NoOutput), (after(self.started, self.bounds.total), Bound::Total)])
     }
 
     fn timeout(&self, bound: Bound) -> Timeout {

@@ -148,7 +148,8 @@ mod tests {
         mknodat(CWD, dir.path().join("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
         let (entries, remark) = unpacked(dir.path(), MAX_ARCHIVE);
         let text = |text: &str| Some(text.to_owned());
-        let expected = [("d".to_owned(), None), (long, text("long")), ("a\nb".to_owned(), text("")), ("link".to_owned(), text("-> ../../etc/passwd"))];
+        let expected =
+            [("d".to_owned(), None), (long, text("long")), ("a\nb".to_owned(), text("")), ("link".to_owned(), text("-> ../../etc/passwd"))];
         assert_eq!(entries, BTreeMap::from(expected));
         assert_eq!(remark.unwrap(), "the workspace archive leaves out 1 files (0 bytes) and 0 directories");
     }

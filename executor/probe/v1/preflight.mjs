@@ -23,10 +23,10 @@ const typeOf = (value) => (value === null ? "null" : Array.isArray(value) ? "arr
 const pluginKeys = ["id", "server", "setup", "effect", "tui"];
 
 const describeObject = (value) => {
-  const names = new Set([...Object.keys(value), ...pluginKeys.filter((key) => key in value)]);
-  const keys = Object.create(null);
-  for (const name of names) keys[name] = typeOf(value[name]);
-  return { keys, ...(typeof value.id === "string" ? { id: value.id } : undefined) };
+  const keys = [...new Set([...Object.keys(value), ...pluginKeys.filter((key) => key in value)])];
+  const keyTypes = Object.create(null);
+  for (const key of keys) keyTypes[key] = typeOf(value[key]);
+  return { keys, keyTypes, ...(typeof value.id === "string" ? { id: value.id } : undefined) };
 };
 
 const describeExports = (namespace) => {

@@ -105,16 +105,15 @@ try {
   const problem = problemOf(plugin);
   answer({
     ok: problem === "",
-    imported: true,
     problem,
     error: "",
     tui: typeOf(plugin?.tui),
-    id: typeOf(plugin?.id),
+    id: typeof plugin?.id === "string" ? plugin.id : undefined,
     setup: typeOf(plugin?.setup),
     server: typeOf(plugin?.server),
   });
 } catch (error) {
   const text = String(error?.message ?? error);
   const parts = Array.isArray(error?.errors) ? error.errors.map((part) => String(part?.message ?? part)) : [];
-  answer({ ok: false, imported: false, error: [text, ...parts].join("; "), tui: "", id: "", setup: "" });
+  answer({ ok: false, error: [text, ...parts].join("; "), tui: "undefined" });
 }

@@ -163,12 +163,13 @@ impl Engine {
 }
 
 impl Running {
-    /// The next frame; `None` at the end of the output. After a [`FrameKind::Report`] frame the agent waits for [`Running::send`].
+    /// The next frame; `None` after the end frame or at the end of the output. After a [`FrameKind::Report`] frame the agent waits for [`Running::send`].
     ///
     /// # Errors
     /// When the stream is damaged, the outer deadline passes, or the run is cancelled.
     pub async fn next_frame(&mut self) -> Result<Option<Frame>, ContainerError> {
-        loop {
+        // Nothing follows an end frame, and the agent's exit is not worth the wait.
+        while !self.complete {
             match self.decoder.next() {
                 Ok(Some(frame)) => {
                     self.complete |= frame.kind == FrameKind::End;
@@ -180,9 +181,10 @@ impl Running {
             match self.read().await? {
                 Some(LogOutput::StdOut { message }) => self.decoder.push(&message),
                 Some(other) => self.agent_log.push(other.as_ref()),
-                None => return Ok(None),
+                None => break,
             }
         }
+        Ok(None)
     }
 
     async fn read(&mut self) -> Result<Option<LogOutput>, ContainerError> {

@@ -7,6 +7,8 @@ use super::{Case, LIST_CAP, show};
 
 /// Names that the host itself asks for.
 const HOSTS_OWN: [&str; 2] = ["opencode.ai", "models.dev"];
+/// A directory that the host makes at every start and leaves empty.
+const HOSTS_TMP: &str = "$TMPDIR/opencode/";
 const WEB_TOOLS: [&str; 2] = ["webfetch", "websearch"];
 
 /// The side effects of a case, capped.
@@ -71,7 +73,7 @@ fn is_known_name(name: &str) -> bool {
 
 /// Files outside project and XDG directories, without what the host unpacks at every start.
 pub(super) fn writes_outside(case: &Case<'_>) -> Vec<String> {
-    case.report().writes_outside.iter().filter(|path| !is_unpacked_library(path)).cloned().collect()
+    case.report().writes_outside.iter().filter(|path| !is_unpacked_library(path) && *path != HOSTS_TMP).cloned().collect()
 }
 
 /// `$TMPDIR/.<hex>-00000000.so`

@@ -75,11 +75,9 @@ fn hint(case: &Case<'_>, label: &str, name: &str) -> Option<String> {
     Some(format!("{label}: the model called it, and the host refused: {}.", show::cut(why.trim_end_matches('.'), 300)))
 }
 
-/// Checks the tools that must not be called.
+/// Checks the tools that must not be called. Calls are joined from both probes and the events, so one that a plugin stopped counts too.
 pub(super) fn check_absent(case: &Case<'_>, unwanted: &[String]) -> Vec<String> {
-    let mut called: BTreeSet<String> = case.seen.calls.iter().map(|call| names::tool_key(&call.name)).collect();
-    let records = case.seen.pre.iter().chain(&case.seen.post).filter(|record| matches!(record.kind.as_str(), "tool.before" | "tool.after"));
-    called.extend(records.map(|record| names::tool_key(&record.text("tool"))));
+    let called: BTreeSet<String> = case.seen.calls.iter().map(|call| names::tool_key(&call.name)).collect();
     let mut failures: Vec<String> = unwanted
         .iter()
         .filter(|name| called.contains(&names::tool_key(name)))

@@ -1,4 +1,5 @@
-//! The grammar of package names and of the versions that people ask for. Pure. Both become parts of addresses and paths, so both are closed.
+//! The grammar of package names and of the versions that people ask for. Pure. Both become parts of addresses and paths, so both are
+//! closed.
 
 use super::RegistryError;
 

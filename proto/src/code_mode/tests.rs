@@ -28,10 +28,7 @@ fn object(value: Value) -> Map<String, Value> {
 #[test]
 fn only_list_items_with_a_call_are_the_catalog() {
     let catalog = catalog(SYSTEM);
-    let paths: Vec<_> = catalog
-        .iter()
-        .map(|path| (path.text(), path.segments().join("|")))
-        .collect();
+    let paths: Vec<_> = catalog.iter().map(|path| (path.text(), path.segments().join("|"))).collect();
     let expected = [
         ("tools.read", "read"),
         ("tools.ns.spike_echo", "ns|spike_echo"),
@@ -39,10 +36,7 @@ fn only_list_items_with_a_call_are_the_catalog() {
         (r#"tools['a b']["c\"d"]"#, r#"a b|c"d"#),
         ("tools.other.read", "other|read"),
     ];
-    assert_eq!(
-        paths,
-        expected.map(|(text, segments)| (text, segments.to_owned()))
-    );
+    assert_eq!(paths, expected.map(|(text, segments)| (text, segments.to_owned())));
 }
 
 #[test]
@@ -65,25 +59,15 @@ fn names_find_their_path() {
     ];
     for (name, path) in table {
         let expected = path.map(|path| format!(r#"return await {path}({{"x":1}})"#));
-        assert_eq!(
-            wrap(name, &object(json!({"x": 1})), &catalog),
-            expected,
-            "{name}"
-        );
+        assert_eq!(wrap(name, &object(json!({"x": 1})), &catalog), expected, "{name}");
     }
 }
 
 #[test]
 fn a_full_path_wins_over_an_earlier_last_segment() {
     let catalog = catalog("- tools.a.run(x)\n- tools.run(x)\n");
-    assert_eq!(
-        wrap("run", &Map::new(), &catalog).unwrap(),
-        "return await tools.run({})"
-    );
-    assert_eq!(
-        wrap("tools.a.run", &Map::new(), &catalog).unwrap(),
-        "return await tools.a.run({})"
-    );
+    assert_eq!(wrap("run", &Map::new(), &catalog).unwrap(), "return await tools.run({})");
+    assert_eq!(wrap("tools.a.run", &Map::new(), &catalog).unwrap(), "return await tools.a.run({})");
 }
 
 #[test]

@@ -7,17 +7,11 @@ use super::*;
 
 fn frames() -> impl Strategy<Value = Vec<Frame>> {
     let kind = proptest::sample::select(Kind::ALL.to_vec());
-    vec(
-        (kind, vec(any::<u8>(), 0..200)).prop_map(|(kind, payload)| Frame { kind, payload }),
-        1..6,
-    )
+    vec((kind, vec(any::<u8>(), 0..200)).prop_map(|(kind, payload)| Frame { kind, payload }), 1..6)
 }
 
 fn encode_all(frames: &[Frame]) -> Vec<u8> {
-    frames
-        .iter()
-        .flat_map(|frame| encode(frame.kind, &frame.payload))
-        .collect()
+    frames.iter().flat_map(|frame| encode(frame.kind, &frame.payload)).collect()
 }
 
 /// Everything that comes out before the end or the first error.
@@ -105,22 +99,10 @@ fn a_claimed_length_above_the_cap_is_refused_before_anything_is_kept() {
     header[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
     let mut decoder = Decoder::default();
     decoder.push(&header);
-    assert_eq!(
-        decoder.next(),
-        Err(FrameError::TooLong {
-            at: 0,
-            length: u32::MAX
-        })
-    );
+    assert_eq!(decoder.next(), Err(FrameError::TooLong { at: 0, length: u32::MAX }));
     decoder.push(&[0; 100_000]);
     assert_eq!(decoder.buffer.capacity(), 0);
-    assert_eq!(
-        decoder.next(),
-        Err(FrameError::TooLong {
-            at: 0,
-            length: u32::MAX
-        })
-    );
+    assert_eq!(decoder.next(), Err(FrameError::TooLong { at: 0, length: u32::MAX }));
 }
 
 #[test]
@@ -130,12 +112,7 @@ fn a_long_payload_becomes_several_frames() {
     decoder.push(&encode(Kind::Workspace, &payload));
     let (out, end) = decode_all(&mut decoder);
     assert_eq!(end, Ok(()));
-    assert_eq!(
-        out.iter()
-            .map(|frame| frame.payload.len())
-            .collect::<Vec<_>>(),
-        [MAX_PAYLOAD, MAX_PAYLOAD, 5]
-    );
+    assert_eq!(out.iter().map(|frame| frame.payload.len()).collect::<Vec<_>>(), [MAX_PAYLOAD, MAX_PAYLOAD, 5]);
     assert_eq!(out.concat_payloads(), payload);
 }
 
@@ -145,9 +122,7 @@ trait Concat {
 
 impl Concat for Vec<Frame> {
     fn concat_payloads(&self) -> Vec<u8> {
-        self.iter()
-            .flat_map(|frame| frame.payload.clone())
-            .collect()
+        self.iter().flat_map(|frame| frame.payload.clone()).collect()
     }
 }
 
@@ -162,48 +137,25 @@ fn errors_say_where() {
     };
     let at = good.len() as u64;
     assert_eq!(after(b"hello"), FrameError::Magic { at });
-    assert_eq!(
-        after(b"OF\x02\x01\0\0\0\0\0\0\0\0"),
-        FrameError::Version { at, version: 2 }
-    );
-    assert_eq!(
-        after(b"OF\x01\x63\0\0\0\0\0\0\0\0"),
-        FrameError::Kind { at, code: 99 }
-    );
-    assert_eq!(
-        after(b"OF\x01\x02\0\0\0\0\0\0\0\0"),
-        FrameError::Checksum { at }
-    );
+    assert_eq!(after(b"OF\x02\x01\0\0\0\0\0\0\0\0"), FrameError::Version { at, version: 2 });
+    assert_eq!(after(b"OF\x01\x63\0\0\0\0\0\0\0\0"), FrameError::Kind { at, code: 99 });
+    assert_eq!(after(b"OF\x01\x02\0\0\0\0\0\0\0\0"), FrameError::Checksum { at });
 }
 
 #[test]
 fn the_end_frame_tells_what_is_missing() {
     let count = |frames: &[(Kind, &[u8])]| {
         let mut tally = Tally::default();
-        frames
-            .iter()
-            .for_each(|(kind, payload)| tally.add(*kind, payload));
+        frames.iter().for_each(|(kind, payload)| tally.add(*kind, payload));
         tally
     };
     let sent: &[(Kind, &[u8])] = &[(Kind::Stdout, b"one"), (Kind::Report, b"{}")];
     let end = count(sent).end();
     let json = serde_json::to_string(&end).unwrap();
     assert_eq!(serde_json::from_str::<End>(&json).unwrap(), end);
-    assert!(
-        json.starts_with(r#"{"bytes":{"stdout":3,"report":2},"#),
-        "{json}"
-    );
+    assert!(json.starts_with(r#"{"bytes":{"stdout":3,"report":2},"#), "{json}");
     assert_eq!(count(sent).verify(&end), Ok(()));
-    assert_eq!(
-        count(&[
-            (Kind::Stdout, b"on"),
-            (Kind::Stdout, b"e"),
-            (Kind::End, b"x"),
-            (Kind::Report, b"{}")
-        ])
-        .verify(&end),
-        Ok(())
-    );
+    assert_eq!(count(&[(Kind::Stdout, b"on"), (Kind::Stdout, b"e"), (Kind::End, b"x"), (Kind::Report, b"{}")]).verify(&end), Ok(()));
     for other in [
         &[(Kind::Report, &b"{}"[..])][..],
         &[(Kind::Stderr, b"one"), (Kind::Report, b"{}")],

@@ -15,6 +15,7 @@ fn literal_values() {
         ("a S3cretKey b S3cretKey", &["S3cretKey"], "a [redacted] b [redacted]"),
         ("xxsecret12xx", &["secret12", "xxsecret12xx"], "[redacted]"),
         ("xxsecret12xx", &["xxsecret12xx", "secret12"], "[redacted]"),
+        ("secret12345.", &["secret12", "secret12345"], "[redacted]."),
         ("Defaults to false; code 1234567", &["false", "1234567"], "Defaults to false; code 1234567"),
         ("key=abcdefgh.", &["  abcdefgh\n"], "key=[redacted]."),
         ("abcdefg ", &["abcdefg "], "abcdefg "),

@@ -39,7 +39,7 @@ fn field(text: &str, key: &str) -> Option<u64> {
 pub(super) fn full(base: &Path) -> Vec<String> {
     let trees = [("home", Root::Home), ("tmp", Root::Tmp), ("project", Root::Project)];
     let is_full = |root: Root| {
-        rustix::fs::statvfs(&place(base, root.directory())).is_ok_and(|stat| {
+        rustix::fs::statvfs(place(base, root.directory())).is_ok_and(|stat| {
             let no_inodes = stat.f_files > 0 && stat.f_ffree == 0;
             no_inodes || stat.f_bavail.saturating_mul(stat.f_frsize) < FULL_BELOW
         })

@@ -164,7 +164,8 @@ mod tests {
 
     fn names(tree: &Path, skip: Option<&str>) -> (Vec<String>, u64) {
         let mut walk = Walk::new(tree, skip);
-        let names = walk.by_ref().map(|entry| format!("{}:{:?}{}", entry.shown(), entry.kind, if entry.empty { ":empty" } else { "" })).collect();
+        let names =
+            walk.by_ref().map(|entry| format!("{}:{:?}{}", entry.shown(), entry.kind, if entry.empty { ":empty" } else { "" })).collect();
         (names, walk.cut())
     }
 

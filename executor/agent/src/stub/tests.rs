@@ -119,7 +119,10 @@ async fn classes_consume_only_their_own() {
     })
     .await;
     use RequestKind::{Auxiliary, Judge, Other, Primary};
-    assert_eq!(requests.iter().map(|request| request.kind).collect::<Vec<_>>(), [Auxiliary, Auxiliary, Judge, Primary, Primary, Other, Other, Other]);
+    assert_eq!(
+        requests.iter().map(|request| request.kind).collect::<Vec<_>>(),
+        [Auxiliary, Auxiliary, Judge, Primary, Primary, Other, Other, Other]
+    );
     assert_eq!(requests[7].body, json!("no json"));
 }
 

@@ -73,7 +73,9 @@ mod tests {
     #[test]
     fn files_and_directories_are_made_and_replaced() {
         let dir = tempfile::tempdir().unwrap();
-        for (path, contents) in [("a/b.txt", Some("1")), ("a/b.txt", Some("two")), ("a/empty/dir", None), ("a/empty/dir", None), ("%20 ä#", Some(""))] {
+        for (path, contents) in
+            [("a/b.txt", Some("1")), ("a/b.txt", Some("two")), ("a/empty/dir", None), ("a/empty/dir", None), ("%20 ä#", Some(""))]
+        {
             write_seed(dir.path(), &seed(path, contents)).unwrap();
         }
         assert_eq!(std::fs::read_to_string(dir.path().join("a/b.txt")).unwrap(), "two");

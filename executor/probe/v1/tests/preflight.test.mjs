@@ -22,7 +22,7 @@ equal("names and types", sound.exports.map(({ name, type }) => [name, type]), [[
 equal("the same function", sound.exports.map(({ same }) => same), [0, 1, undefined, 0, 0]);
 equal("a class", sound.exports[1].class, true);
 const object = preflight("object.js", 'export default new (class { get id() { return "x"; } server() {} })();');
-equal("inherited plugin keys", [object.exports[0].keys, object.exports[0].id], [{ id: "string", server: "function" }, "x"]);
+equal("inherited plugin keys", [object.exports[0].keyTypes, object.exports[0].id], [{ id: "string", server: "function" }, "x"]);
 equal("noise and handles do no harm", preflight("noise.js", 'setInterval(() => {}, 1000); process.stdout.write("partial"); export const A = 1;').ok, true);
 equal("an exit leaves no answer", preflight("exits.js", "process.exit(3);"), undefined);
 
@@ -37,8 +37,8 @@ ok("no positions is an empty list", Array.isArray(preflight("json.js", 'JSON.par
 const tui = (name, source) => run("tui-check", name, source);
 const toolkit = `import { createSignal as s, Show } from "solid-js"; import * as core from "@opentui/core"; import { Box } from "@opentui/core";
 class Mine extends Box {} s(0); export default { id: "t", tui: async () => [Mine, Show, core] };`;
-equal("a plugin over the toolkit", [tui("tui.js", toolkit).ok, tui("tui.js", toolkit).id], [true, "string"]);
+equal("a plugin over the toolkit", [tui("tui.js", toolkit).ok, tui("tui.js", toolkit).id], [true, "t"]);
 equal("jsx", tui("view.tsx", '/** @jsxImportSource @opentui/solid */\nexport default { id: "t", tui: () => <text>hi</text> };').ok, true);
 equal("tui is no function", tui("bad.js", 'export default { id: "t", tui: 5 };').problem, "default export has tui of type number, expected a function");
-equal("a missing package is an error", [tui("gone.js", 'import "not-there-pkg"; export default {};').imported], [false]);
+equal("a missing package is an error", tui("gone.js", 'import "not-there-pkg"; export default {};').setup, undefined);
 done();

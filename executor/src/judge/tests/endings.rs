@@ -116,6 +116,7 @@ fn a_plugin_that_ends_the_host_is_blamed() {
     // The host ends itself by the same call.
     let mut run = Run::load();
     run.observer.push(exit_record(HOST_STACK, 0));
+    run.observer.push(json!({"kind": "exit", "code": 0, "api": "process.exit", "origin": "host", "during": ["event session.idle"]}));
     let judgement = run.judge();
     assert_eq!((judgement.reason, judgement.warnings.len()), (None, 0));
     // After a complete turn an exit with code 0 hides nothing but what follows.

@@ -94,6 +94,14 @@ fn an_export_that_is_no_function_is_named() {
 }
 
 #[test]
+fn an_export_that_is_no_function_is_named_even_if_the_host_says_nothing() {
+    let mut run = Run::load();
+    run.raw.report.preflight = Some(Preflight::Imported(vec![export("RELEASE", "string", &[])]));
+    run.observer.truncate(2);
+    fails(&run, Reason::BadExport, &["`RELEASE`", "a string"]);
+}
+
+#[test]
 fn what_the_host_accepts_is_not_argued_with() {
     let mut run = Run::load();
     run.raw.report.preflight = Some(Preflight::Imported(vec![export("Plugin", "function", &[]), export("RELEASE", "string", &[])]));
@@ -194,6 +202,7 @@ fn a_plugin_that_nobody_saw_has_not_passed() {
     fails(&run, Reason::BadExport, &["plugin never registered", "none of its exports"]);
     let mut run = Run::load();
     run.observer.truncate(3);
+    run.observer.push(json!({"kind": "exit", "code": 0, "api": "process.exit", "origin": "host", "stack": ""}));
     fails(&run, Reason::SetupFailed, &["did not come back"]);
 }
 

@@ -150,7 +150,7 @@ fn hooks_that_throw_are_counted_unless_they_refuse_a_tool() {
 #[test]
 fn what_is_done_to_the_machine() {
     let mut run = Run::load();
-    run.raw.report.writes_outside = vec!["$TMPDIR/.5fe3f7b9-00000000.so".into(), "$TMPDIR/cache".into()];
+    run.raw.report.writes_outside = vec!["$TMPDIR/.5fe3f7b9-00000000.so".into(), "$TMPDIR/opencode/".into(), "$TMPDIR/cache".into()];
     is_quiet(&run);
     run.raw.report.writes_outside.push("$HOME/.config/opencode/b39/state.json".into());
     warns(&run, &["outside the XDG directories", ".config/opencode/b39/state.json"]);

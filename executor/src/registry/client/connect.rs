@@ -75,9 +75,13 @@ pub(super) fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, R
         return Ok(None);
     }
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    next_address(from, location).map(Some)
+}
+
+fn next_address(from: &Url, location: Option<&str>) -> Result<Url, RegistryError> {
     let next = location.and_then(|text| from.join(text).ok()).ok_or_else(|| malformed(from, "it redirects to nowhere"))?;
     match (from.scheme(), next.scheme()) {
-        (_, "https") | ("http", "http") => Ok(Some(next)),
+        (_, "https") | ("http", "http") => Ok(next),
         _ => Err(malformed(from, "it redirects to an address that is not https")),
     }
 }
@@ -94,6 +98,23 @@ mod tests {
         assert!(error.starts_with("cafile /nonexistent/ca.pem: "), "{error}");
         let env: Environment = [("NODE_EXTRA_CA_CERTS", "/nonexistent/ca.pem")].into_iter().collect();
         assert!(extra_roots(&Settings::default(), &env).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_redirect_never_leaves_https() {
+        let next = |from: &str, to: Option<&str>| next_address(&Url::parse(from).unwrap(), to).ok().map(String::from);
+        let cases = [
+            ("https://a.example/x", Some("/y"), Some("https://a.example/y")),
+            ("https://a.example/x", Some("https://b.example/y"), Some("https://b.example/y")),
+            ("http://a.example/x", Some("https://b.example/y"), Some("https://b.example/y")),
+            ("http://a.example/x", Some("http://b.example/y"), Some("http://b.example/y")),
+            ("https://a.example/x", Some("http://a.example/x"), None),
+            ("http://a.example/x", Some("file:///etc/passwd"), None),
+            ("https://a.example/x", None, None),
+        ];
+        for (from, to, expected) in cases {
+            assert_eq!(next(from, to).as_deref(), expected, "{from} {to:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Packages whose install scripts did not run, and native modules that are missing for it. Pure.
 
+use serde_json::Value;
+
 use super::super::manifest::PackageJson;
 use super::super::tree::{self, Node, Tree};
 
@@ -12,14 +14,21 @@ pub(super) struct Manifest {
     name: String,
     scripts: Vec<&'static str>,
     is_native: bool,
+    /// Packages that may hold the module ready-made, one for each platform.
+    prebuilt: Vec<String>,
 }
 
 impl Manifest {
     pub(super) fn of(path: &[u8], package: &PackageJson) -> Option<Self> {
         let scripts = package.install_scripts();
+        if scripts.is_empty() {
+            return None;
+        }
         let directory = directory_of(path).to_vec();
         let name = package.name().map_or_else(|| tree::shown(&directory), str::to_owned);
-        (!scripts.is_empty()).then(|| Self { directory, name, scripts, is_native: package.makes_native_module() })
+        let optional = package.field("optionalDependencies").and_then(Value::as_object);
+        let prebuilt = optional.into_iter().flat_map(|map| map.keys().cloned()).collect();
+        Some(Self { directory, name, scripts, is_native: package.makes_native_module(), prebuilt })
     }
 }
 
@@ -44,8 +53,8 @@ fn is_package(directory: &[u8]) -> bool {
 
 pub(super) fn warnings(manifests: &[Manifest], tree: &Tree) -> Vec<String> {
     let mut scripts: Vec<(String, String)> = manifests.iter().map(|m| (m.name.clone(), m.scripts.join(", "))).collect();
-    let mut native: Vec<(&[u8], String)> =
-        manifests.iter().filter(|m| m.is_native).map(|m| (m.directory.as_slice(), m.name.clone())).collect();
+    let missing = |m: &&Manifest| m.is_native && !m.prebuilt.iter().any(|package| is_prebuilt(tree, package));
+    let mut native: Vec<(&[u8], String)> = manifests.iter().filter(missing).map(|m| (m.directory.as_slice(), m.name.clone())).collect();
     for (path, node) in tree.iter() {
         let Some(directory) = path.strip_suffix(b"/binding.gyp") else { continue };
         // npm compiles a package with this file although it declares no script.
@@ -72,6 +81,13 @@ pub(super) fn warnings(manifests: &[Manifest], tree: &Tree) -> Vec<String> {
 
 fn has_native_module(tree: &Tree, directory: &[u8]) -> bool {
     tree.below(directory).any(|(path, node)| *node == Node::File && path.ends_with(b".node"))
+}
+
+/// Whether an installed package holds a native module.
+fn is_prebuilt(tree: &Tree, package: &str) -> bool {
+    let place = format!("node_modules/{package}/").into_bytes();
+    let is_in = |path: &[u8]| path.starts_with(&place) || path.windows(place.len()).any(|window| window == place);
+    tree.iter().any(|(path, node)| *node == Node::File && path.ends_with(b".node") && is_in(path))
 }
 
 fn package_name(directory: &[u8]) -> String {
@@ -111,6 +127,10 @@ mod tests {
         let manifests = [
             manifest("node_modules/esbuild/package.json", r#"{"name": "esbuild", "scripts": {"postinstall": "node x"}}"#),
             manifest("node_modules/pty/package.json", r#"{"name": "pty", "scripts": {"install": "node-gyp rebuild"}}"#),
+            manifest(
+                "node_modules/pre/package.json",
+                r#"{"name": "pre", "scripts": {"install": "node-gyp-build"}, "optionalDependencies": {"@pre/linux": "1", "@pre/mac": "1"}}"#,
+            ),
             manifest("node_modules/built/package.json", r#"{"name": "built", "scripts": {"install": "node-gyp rebuild"}}"#),
         ];
         let files = [
@@ -118,12 +138,13 @@ mod tests {
             "node_modules/@s/gyp/binding.gyp",
             "node_modules/pty/binding.gyp",
             "node_modules/pty2/x.node",
+            "node_modules/@pre/linux/x.node",
         ];
         let tree: Tree = files.into_iter().map(|file| (file, Node::File)).collect();
         assert_eq!(
             warnings(&manifests, &tree),
             [
-                "install scripts were not run: @s/gyp (binding.gyp), built (install), esbuild (postinstall), pty (install)",
+                "install scripts were not run: @s/gyp (binding.gyp), built (install), esbuild (postinstall), pre (install), pty (install)",
                 "native module missing: @s/gyp was not built, because install scripts were not run",
                 "native module missing: pty was not built, because install scripts were not run",
             ]

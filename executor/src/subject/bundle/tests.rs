@@ -169,6 +169,24 @@ fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
+fn a_file_that_becomes_something_else_is_never_followed() {
+    let changes: [&dyn Fn(&Path); 3] =
+        [&|index| symlink("/etc/hostname", index).unwrap(), &|index| symlink("copy.js", index).unwrap(), &|index| {
+            rustix::fs::mknodat(rustix::fs::CWD, index, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap()
+        }];
+    for (i, change) in changes.iter().enumerate() {
+        let dir = checkout();
+        fs::copy(dir.path().join("index.js"), dir.path().join("copy.js")).unwrap();
+        let mut contents = Contents::new(&options());
+        let files = scan::walk(dir.path(), &options(), &mut contents).unwrap();
+        let index = files.into_iter().find(|file| file.path == b"index.js").unwrap();
+        fs::remove_file(dir.path().join("index.js")).unwrap();
+        change(&dir.path().join("index.js"));
+        assert!(scan::add_file(dir.path(), index, &mut contents).is_err(), "change {i}");
+    }
+}
+
+#[test]
 fn a_change_between_reading_and_writing_is_seen() {
     let changes: [&dyn Fn(&Path); 5] = [
         &|index| fs::write(index, "export {} // longer").unwrap(),
@@ -280,8 +298,7 @@ fn archives_cannot_grow_without_bound() {
     entries.extend(hard.iter().map(|(name, kind)| (name.as_str(), *kind, b"".as_slice(), "f")));
     assert!(matches!(read(&entries, ""), Err(BundleError::TooLarge { .. })));
     let many: Vec<String> = (0..60).map(|i| format!("d{i}")).collect();
-    let entries: Vec<Raw<'_>> =
-        many.iter().map(|name| (name.as_str(), EntryType::Directory, b"".as_slice(), "")).collect();
+    let entries: Vec<Raw<'_>> = many.iter().map(|name| (name.as_str(), EntryType::Directory, b"".as_slice(), "")).collect();
     assert!(matches!(read(&entries, ""), Err(BundleError::TooMany { limit: 50 })));
 }
 
