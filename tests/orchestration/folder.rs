@@ -42,7 +42,7 @@ fn every_case_leaves_its_evidence_and_its_row() {
         Project::new().plan(&json!([{"noise": "hello from a plugin", "writes": {"/sandbox/home/.fakerc": "x", "made.txt": "y"}}]));
     project.run(&[]).expect(0);
     let row = project.row("load");
-    assert_eq!(row["evidence"], format!("{VERSION}/load"));
+    assert_eq!(row["evidence"], format!("{VERSION}/load/"));
     for name in ["events.jsonl", "stdout.log", "stderr.log", "probe.jsonl", "stub-requests.jsonl", "report.json"] {
         assert!(!project.output(&format!("{VERSION}/load/{name}")).is_empty(), "{name}");
     }

@@ -35,7 +35,7 @@ impl Starts {
         });
         let container = started.expect("the case starts before the engine goes away");
         // The engine has no event for a process; asking takes it long enough that this is no busy loop. The runner's own limit bounds it.
-        while !docker(&["top", &container, "-eo", "args"]).iter().any(|args| args.contains("opencode run")) {}
+        while !docker(&["top", &container, "-eo", "pid,args"]).iter().any(|args| args.contains("opencode run")) {}
         container
     }
 }

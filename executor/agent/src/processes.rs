@@ -19,6 +19,8 @@ use tokio::time::Instant;
 
 /// How often the process table is looked at while processes end.
 const POLL: Duration = Duration::from_millis(5);
+/// What the kernel gives to anybody.
+const PIPE_SIZE: usize = 1024 * 1024;
 /// Characters kept of a command line.
 const MAX_COMMAND: usize = 500;
 
@@ -66,14 +68,22 @@ impl Children {
         let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
         // The reaper runs in this thread, so it cannot have seen the child yet.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, sender);
+        let (stdout, stderr) = (child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from));
+        [&stdout, &stderr].into_iter().flatten().for_each(widen);
         let missing = || io::Error::other("a pipe of the child is missing");
         Ok(Child {
             exit,
             stdin: pipe::Sender::from_owned_fd(OwnedFd::from(child.stdin.take().ok_or_else(missing)?))?,
-            stdout: pipe::Receiver::from_owned_fd(OwnedFd::from(child.stdout.take().ok_or_else(missing)?))?,
-            stderr: pipe::Receiver::from_owned_fd(OwnedFd::from(child.stderr.take().ok_or_else(missing)?))?,
+            stdout: pipe::Receiver::from_owned_fd(stdout.ok_or_else(missing)?)?,
+            stderr: pipe::Receiver::from_owned_fd(stderr.ok_or_else(missing)?)?,
         })
     }
+}
+
+/// The host writes to a full pipe later, and never when it exits first: a wide pipe loses no last words of a process that ends at once.
+fn widen(pipe: &OwnedFd) {
+    // A kernel that allows less leaves it as it was.
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
 }
 
 /// When memory runs out, the kernel must choose the host and not the agent. A child inherits the agent's score, so the agent takes the

@@ -53,7 +53,7 @@ fn check_call(call: &Call, wanted: &ToolExpect, label: &str) -> Vec<String> {
     failures
 }
 
-/// The result's text. The error of a failed call is its output only for an expectation of an error: else `notContains` would pass on it.
+/// The result's text. The error of a failed call is its output only where a status is expected too: else `notContains` would pass on it.
 fn output(call: &Call, wanted: Option<ToolStatus>) -> Option<Value> {
     match (&call.output, call.status) {
         (Some(output), status) if status != Some(CallStatus::Error) => Some(output.clone()),

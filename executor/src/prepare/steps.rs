@@ -88,7 +88,8 @@ impl Preparer {
             env,
             volumes: vec![VolumeMount { volume: volume.name().clone(), target: MOUNT.to_owned(), read_only: false }],
             files: files.into_iter().collect(),
-            tmpfs: vec![TmpfsMount { target: "/tmp".to_owned(), bytes: 256 * MIB }],
+            // The image's /tmp is a link to this.
+            tmpfs: vec![TmpfsMount { target: paths::TMP.to_owned(), bytes: 256 * MIB }],
             network: true,
             uid: paths::UID,
             workdir: format!("{MOUNT}/{TREE}/{}", step.directory).trim_end_matches('/').to_owned(),

@@ -82,9 +82,29 @@ async fn a_changed_binary_is_not_used() {
     let before = world.downloads();
     world.fetch("1.0.0").await.unwrap();
     assert_eq!(world.downloads(), before, "a new time alone is no change");
-    fs::remove_file(&path).unwrap();
-    std::os::unix::fs::symlink("/bin/sh", &path).unwrap();
+}
+
+#[tokio::test]
+async fn a_cut_binary_is_not_used_although_its_time_is_right() {
+    let world = world().await;
+    let path = world.fetch("1.0.0").await.unwrap().path;
+    let checked = fs::metadata(&path).unwrap().modified().unwrap();
+    fs::write(&path, "cut").unwrap();
+    File::options().append(true).open(&path).unwrap().set_modified(checked).unwrap();
     assert_eq!(fs::read(world.fetch("1.0.0").await.unwrap().path).unwrap(), ELF);
+}
+
+#[tokio::test]
+async fn a_link_in_the_cache_is_not_followed() {
+    let world = world().await;
+    let path = world.fetch("1.0.0").await.unwrap().path;
+    // The name of the target is as long as the binary, so that the size alone tells nothing.
+    let target = "opencode-cp";
+    assert_eq!(target.len(), ELF.len());
+    fs::rename(&path, path.with_file_name(target)).unwrap();
+    std::os::unix::fs::symlink(target, &path).unwrap();
+    let again = world.fetch("1.0.0").await.unwrap().path;
+    assert!(fs::symlink_metadata(again).unwrap().is_file());
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Bodies of answers, bounded in size before and after unpacking.
 
-use std::io::Read as _;
+use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
 use futures_util::StreamExt as _;
@@ -22,8 +22,8 @@ pub(super) async fn collect(url: &Url, response: Response, limit: u64) -> Result
 /// Unpacks a gzip body, which may be far larger than what was sent.
 pub(super) async fn unzip(url: &Url, bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, RegistryError> {
     let unpacked = tokio::task::spawn_blocking(move || {
-        let mut out = Vec::new();
-        MultiGzDecoder::new(bytes.as_slice()).take(limit + 1).read_to_end(&mut out).map(|_| out)
+        // One byte more than allowed is enough to see that there is more.
+        read_at_most(MultiGzDecoder::new(bytes.as_slice()), limit.saturating_add(1))
     });
     let out = unpacked.await.map_err(|error| malformed(url, &error.to_string()))?;
     let out = out.map_err(|error| malformed(url, &format!("it is no gzip stream: {error}")))?;
@@ -31,6 +31,22 @@ pub(super) async fn unzip(url: &Url, bytes: Vec<u8>, limit: u64) -> Result<Vec<u
     Ok(out)
 }
 
+fn read_at_most(reader: impl Read, limit: u64) -> std::io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    reader.take(limit).read_to_end(&mut out)?;
+    Ok(out)
+}
+
 pub(super) fn within_limit(url: &Url, bytes: u64, limit: u64) -> Result<(), RegistryError> {
     if bytes > limit { Err(malformed(url, &format!("it is larger than {limit} bytes"))) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endless_stream_is_read_up_to_the_limit() {
+        assert_eq!(read_at_most(std::io::repeat(0), 1000).unwrap().len(), 1000);
+    }
 }

@@ -52,8 +52,11 @@ fn is_package(directory: &[u8]) -> bool {
 }
 
 pub(super) fn warnings(manifests: &[Manifest], tree: &Tree) -> Vec<String> {
-    let mut scripts: Vec<(String, String)> = manifests.iter().map(|m| (m.name.clone(), m.scripts.join(", "))).collect();
-    let missing = |m: &&Manifest| m.is_native && !m.prebuilt.iter().any(|package| is_prebuilt(tree, package));
+    let has_module = |m: &Manifest| m.prebuilt.iter().any(|package| is_prebuilt(tree, package)) || has_native_module(tree, &m.directory);
+    // The script of a native package only builds what is already there; naming it would be noise on nearly every plugin.
+    let idle = |m: &&Manifest| !(m.is_native && has_module(m));
+    let missing = |m: &&Manifest| m.is_native && !has_module(m);
+    let mut scripts: Vec<(String, String)> = manifests.iter().filter(idle).map(|m| (m.name.clone(), m.scripts.join(", "))).collect();
     let mut native: Vec<(&[u8], String)> = manifests.iter().filter(missing).map(|m| (m.directory.as_slice(), m.name.clone())).collect();
     for (path, node) in tree.iter() {
         let Some(directory) = path.strip_suffix(b"/binding.gyp") else { continue };

@@ -344,12 +344,13 @@ async fn the_self_test_finds_a_store_that_lies() {
 
 #[tokio::test(start_paused = true)]
 async fn every_call_has_a_deadline() {
-    let store = with(Fault::Hangs);
+    let (store, start) = (with(Fault::Hangs), tokio::time::Instant::now());
     for error in [store.get("a/1").await.unwrap_err(), store.put("a/1", bytes("x")).await.unwrap_err()] {
         assert_eq!(error.kind(), &StoreErrorKind::Deadline(Duration::from_secs(5)));
         assert!(error.is_retryable());
         assert!(error.to_string().ends_with("\"a/1\" in the store: no answer within 5 s"), "{error}");
     }
+    assert_eq!(start.elapsed(), Duration::from_secs(10));
 }
 
 #[tokio::test]
