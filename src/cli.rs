@@ -9,8 +9,10 @@ use clap::{Args, Parser, Subcommand};
 /// Answers whether an opencode plugin works, with evidence.
 #[derive(Debug, Parser)]
 #[command(name = "ocsweep", version, disable_help_subcommand = true, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 no required failure, 1 a required case failed, 2 configuration or usage error, 3 a required case stayed indeterminate, \
-4 the selection contains no case, 130 interrupted.")]
+#[command(
+    after_help = "Exit codes: 0 no required failure, 1 a required case failed, 2 configuration or usage error, 3 a required case stayed indeterminate, \
+4 the selection contains no case, 130 interrupted."
+)]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]

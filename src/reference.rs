@@ -93,7 +93,8 @@ fn rows<'a>(root: &'a Value, node: &'a Value, prefix: &str, seen: &mut Vec<&'a V
 
 /// Follows a reference, also through the wrapper of an optional field.
 fn resolve<'a>(root: &'a Value, node: &'a Value) -> &'a Value {
-    let through = node.get("anyOf").and_then(Value::as_array).and_then(|any| any.iter().find(|one| one.get("type") != Some(&Value::from("null"))));
+    let through =
+        node.get("anyOf").and_then(Value::as_array).and_then(|any| any.iter().find(|one| one.get("type") != Some(&Value::from("null"))));
     let node = through.unwrap_or(node);
     match node.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#')) {
         Some(pointer) => root.pointer(pointer).unwrap_or(node),

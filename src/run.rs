@@ -23,8 +23,8 @@ mod machine;
 mod progress;
 mod request;
 
-pub use request::Refusal;
 pub(crate) use machine::agent_path;
+pub use request::Refusal;
 pub(crate) use request::read_package;
 
 /// Runs everything that the arguments select.
@@ -40,7 +40,9 @@ pub async fn run(args: &RunArgs, printer: Printer, settings: &Settings, shutdown
     };
     let plan = Plan::expand(request.plan_input(hosts.iter().map(|host| host.host.clone()).collect()));
     if plan.is_empty() {
-        printer.error("error: the selection contains no case\nhint: leave out --tier or --scenario, or add scenarios below .opencode-ci/scenarios");
+        printer.error(
+            "error: the selection contains no case\nhint: leave out --tier or --scenario, or add scenarios below .opencode-ci/scenarios",
+        );
         return Ok(ExitCode::NothingRan);
     }
     out.reset(&plan).await?;
@@ -53,7 +55,15 @@ pub async fn run(args: &RunArgs, printer: Printer, settings: &Settings, shutdown
     }
     let results = fold_results(&request, &machine, &ended);
     out.write(&results, &request, settings, printer).await?;
-    Ok(if shutdown.ask.is_cancelled() { ExitCode::Interrupted } else { exit::exit_code(&results.results, &request.required()) })
+    if shutdown.ask.is_cancelled() {
+        return Ok(ExitCode::Interrupted);
+    }
+    let lost = results.completeness.as_ref().is_some_and(|proof| !completeness::is_complete(proof));
+    Ok(match exit::exit_code(&results.results, &request.required()) {
+        // A planned case of which nothing is known is no success.
+        ExitCode::Ok if lost => ExitCode::Indeterminate,
+        code => code,
+    })
 }
 
 /// A directory without an entry, or with files that cannot be packed, is a mistake of whoever started the run; in a sweep it would be a row.

@@ -125,7 +125,15 @@ impl CaseRunner {
             self.preflights.put(key, preflight.clone());
         }
         let mut run = self.judged(work, collected);
-        let phases = [("volumes", volumes_ms), ("create", end.phases.create_ms), ("attach", end.phases.attach_ms), ("queue", end.phases.queue_ms), ("start", end.phases.start_ms), ("run", end.phases.run_ms), ("end", end.phases.end_ms)];
+        let phases = [
+            ("volumes", volumes_ms),
+            ("create", end.phases.create_ms),
+            ("attach", end.phases.attach_ms),
+            ("queue", end.phases.queue_ms),
+            ("start", end.phases.start_ms),
+            ("run", end.phases.run_ms),
+            ("end", end.phases.end_ms),
+        ];
         run.row.phases.extend(phases.map(|(name, ms)| (name.to_owned(), ms)));
         Ok(run)
     }
@@ -184,7 +192,13 @@ impl CaseRunner {
         self.file_volume(CacheKind::Host, self.hosts.get(&host.digest), &host.digest, "opencode").await
     }
 
-    async fn file_volume(&self, kind: CacheKind, file: Option<&LocalFile>, digest: &Digest, name: &str) -> Result<VolumeName, ContainerError> {
+    async fn file_volume(
+        &self,
+        kind: CacheKind,
+        file: Option<&LocalFile>,
+        digest: &Digest,
+        name: &str,
+    ) -> Result<VolumeName, ContainerError> {
         let contents = Contents { kind, digest: digest.clone(), bytes: file.map_or(0, |file| file.bytes) };
         self.engine
             .ensure_volume(&contents, || match file {

@@ -27,7 +27,12 @@ pub async fn check_version(cases: &CaseRunner, host: &Host, word: &VersionWord) 
         return Ok(());
     }
     let said = output.trim().lines().next().unwrap_or("nothing").to_owned();
-    Err((Reason::Registry, format!("OPENCODE_BIN is not opencode {word}: its --version says {said:?}\nhint: unset OPENCODE_BIN, or choose its version with --opencode")))
+    Err((
+        Reason::Registry,
+        format!(
+            "OPENCODE_BIN is not opencode {word}: its --version says {said:?}\nhint: unset OPENCODE_BIN, or choose its version with --opencode"
+        ),
+    ))
 }
 
 async fn ask(cases: &CaseRunner, host: &Host) -> Result<String, (Reason, String)> {

@@ -86,8 +86,15 @@ impl Preparer {
         })
     }
 
-    async fn checkout(&self, claim: Claim, work: &PrepareWork, source: &PathSource, shutdown: &CancellationToken) -> Result<Subject, Failed> {
-        let place = place::locate(Path::new(&source.directory), &work.plugin.path).map_err(|error| Failed::configuration(describe(&error)))?;
+    async fn checkout(
+        &self,
+        claim: Claim,
+        work: &PrepareWork,
+        source: &PathSource,
+        shutdown: &CancellationToken,
+    ) -> Result<Subject, Failed> {
+        let place =
+            place::locate(Path::new(&source.directory), &work.plugin.path).map_err(|error| Failed::configuration(describe(&error)))?;
         let options = BundleOptions { directory: place.directory.clone(), exclude: self.excluded(&place), ..BundleOptions::default() };
         let mut bundle = bundle::scan(place.root.clone(), options.clone()).await.map_err(|error| checkout_error(&error))?;
         if work.plugin.install.is_some() || work.plugin.build.is_some() {
@@ -99,7 +106,8 @@ impl Preparer {
         }
         let root = place.root.display().to_string();
         let input = EntryInput { shown_root: &root, ..entry_input(&bundle, &place.directory, work, Rules::Path) };
-        let resolved = entry::resolve(input).map_err(|error| entry_error(&error))?;
+        let mut resolved = entry::resolve(input).map_err(|error| entry_error(&error))?;
+        resolved.warnings.extend(place.warning.clone());
         self.store(&bundle).await?;
         Ok(subject(work, &bundle, place.directory, resolved, None, None))
     }
@@ -148,7 +156,14 @@ pub(crate) fn entry_input<'a>(bundle: &'a Bundle, directory: &'a str, work: &'a 
     }
 }
 
-pub(crate) fn subject(work: &PrepareWork, bundle: &Bundle, directory: String, resolved: Resolved, npm: Option<String>, revision: Option<String>) -> Subject {
+pub(crate) fn subject(
+    work: &PrepareWork,
+    bundle: &Bundle,
+    directory: String,
+    resolved: Resolved,
+    npm: Option<String>,
+    revision: Option<String>,
+) -> Subject {
     let mut warnings = bundle.warnings.clone();
     warnings.extend(resolved.warnings);
     Subject { name: work.subject.clone(), revision, digest: bundle.digest.clone(), directory, entries: resolved.entries, npm, warnings }

@@ -26,7 +26,12 @@ pub const RESULT: &str = "result.json";
 ///
 /// # Errors
 /// When a record cannot be written as JSON.
-pub fn files(raw: &RawEvidence, row: &CaseRow, workspace: Option<Vec<u8>>, secrets: &Secrets) -> Result<Vec<EvidenceFile>, serde_json::Error> {
+pub fn files(
+    raw: &RawEvidence,
+    row: &CaseRow,
+    workspace: Option<Vec<u8>>,
+    secrets: &Secrets,
+) -> Result<Vec<EvidenceFile>, serde_json::Error> {
     let file = |name, bytes| EvidenceFile { name, bytes };
     let (events, noisy) = events(&raw.stdout);
     let mut files = vec![file("events.jsonl", secrets.scrub_json_lines(&events))];
@@ -91,7 +96,13 @@ mod tests {
             probe_pre: b"{\"phase\":\"pre\"}\n".to_vec(),
             probe_observer: Vec::new(),
             probe_post: Vec::new(),
-            stub_requests: vec![StubRequest { n: 1, t: 0, kind: RequestKind::Primary, headers: [("authorization".to_owned(), SECRET.to_owned())].into(), body: serde_json::json!({"x": SECRET}) }],
+            stub_requests: vec![StubRequest {
+                n: 1,
+                t: 0,
+                kind: RequestKind::Primary,
+                headers: [("authorization".to_owned(), SECRET.to_owned())].into(),
+                body: serde_json::json!({"x": SECRET}),
+            }],
             report: Report { fault: Some(SECRET.to_owned()), ..Report::default() },
             complete: true,
         }
@@ -107,7 +118,8 @@ mod tests {
 
     #[test]
     fn noise_is_kept_beside_the_events_and_a_glued_event_is_not_lost() {
-        let files = files(&raw("[noisy]\n{\"type\":\"a\"}\n[x] {\"type\":\"b\"}\n{broken\n"), &row(), None, &Secrets::new([SECRET])).unwrap();
+        let files =
+            files(&raw("[noisy]\n{\"type\":\"a\"}\n[x] {\"type\":\"b\"}\n{broken\n"), &row(), None, &Secrets::new([SECRET])).unwrap();
         assert_eq!(text(&files, "events.jsonl").unwrap(), "{\"type\":\"a\"}\n{\"type\":\"b\"}\n");
         assert!(text(&files, "stdout.log").unwrap().contains("{broken"));
     }

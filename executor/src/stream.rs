@@ -108,7 +108,13 @@ mod tests {
     }
 
     fn end() -> CaseEnd {
-        CaseEnd { exit_code: Some(1), oom_killed: false, complete: false, agent_log: Captured { text: "boom".to_owned(), dropped: 0 }, phases: Phases::default() }
+        CaseEnd {
+            exit_code: Some(1),
+            oom_killed: false,
+            complete: false,
+            agent_log: Captured { text: "boom".to_owned(), dropped: 0 },
+            phases: Phases::default(),
+        }
     }
 
     #[test]

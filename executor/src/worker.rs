@@ -210,13 +210,16 @@ impl Unable {
     fn answer(&self, job: &Job) -> Announcement {
         let failures = vec![format!("{}.", self.text.lines().next().unwrap_or_default())];
         let result = match &job.work {
-            Work::Prepare(_) => WorkResult::Unprepared(Unprepared { reason: self.reason, failures, log_tail: String::new(), duration_ms: 0 }),
+            Work::Prepare(_) => {
+                WorkResult::Unprepared(Unprepared { reason: self.reason, failures, log_tail: String::new(), duration_ms: 0 })
+            }
             Work::Case(work) => {
                 let row = CaseRow::blank(work.id.as_str(), work.tier, &work.host.requested, work.variant.as_str());
                 WorkResult::Case(Box::new(CaseRow { failures, ..row.ended(Some(self.reason)) }))
             }
         };
-        let record = Outcome { format: FORMAT, sweep: job.sweep.clone(), case: job.case.clone(), attempt: job.attempt, result, tui_only: false };
+        let record =
+            Outcome { format: FORMAT, sweep: job.sweep.clone(), case: job.case.clone(), attempt: job.attempt, result, tui_only: false };
         Announcement {
             format: FORMAT,
             sweep: job.sweep.clone(),

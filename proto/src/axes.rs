@@ -7,9 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is asked of a plugin.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
     /// Does it load at all?
@@ -42,9 +40,7 @@ impl fmt::Display for Tier {
 }
 
 /// A generation of the host program.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Line {
     /// npm package `opencode-ai`, versions 1.x.
@@ -74,9 +70,7 @@ impl Line {
 }
 
 /// A host version as a person writes it. It becomes a path segment, so the grammar is closed.
-#[derive(
-    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String", extend("pattern" = r"^(\d+\.\d+\.\d+|latest|v1|v2)$"))]
 pub enum VersionWord {
@@ -120,10 +114,7 @@ impl FromStr for VersionWord {
 
 fn is_exact(word: &str) -> bool {
     let parts: Vec<&str> = word.split('.').collect();
-    parts.len() == 3
-        && parts
-            .iter()
-            .all(|part| (1..=9).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit()))
+    parts.len() == 3 && parts.iter().all(|part| (1..=9).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit()))
 }
 
 impl TryFrom<String> for VersionWord {
@@ -171,19 +162,7 @@ mod tests {
 
     #[test]
     fn path_syntax_is_no_version() {
-        for word in [
-            "../..",
-            "1.2",
-            "1.2.3.4",
-            "v3",
-            "",
-            "1.2.x",
-            "1.2.3-beta",
-            "1.2.3/..",
-            "１.2.3",
-            "1..3",
-            "Latest",
-        ] {
+        for word in ["../..", "1.2", "1.2.3.4", "v3", "", "1.2.x", "1.2.3-beta", "1.2.3/..", "１.2.3", "1..3", "Latest"] {
             assert!(word.parse::<VersionWord>().is_err(), "{word}");
         }
     }

@@ -52,14 +52,7 @@ pub struct PluginConfig {
 
 impl Default for PluginConfig {
     fn default() -> Self {
-        Self {
-            path: ".".to_owned(),
-            entry: None,
-            install: None,
-            build: None,
-            options: Map::new(),
-            ui: false,
-        }
+        Self { path: ".".to_owned(), entry: None, install: None, build: None, options: Map::new(), ui: false }
     }
 }
 
@@ -74,9 +67,7 @@ pub struct OpencodeConfig {
 
 impl Default for OpencodeConfig {
     fn default() -> Self {
-        Self {
-            versions: vec![VersionWord::Latest],
-        }
+        Self { versions: vec![VersionWord::Latest] }
     }
 }
 
@@ -142,14 +133,7 @@ pub struct LiveConfig {
 
 impl Default for LiveConfig {
     fn default() -> Self {
-        Self {
-            model: None,
-            keys: vec!["OPENCODE_API_KEY".to_owned()],
-            repeat: 3,
-            pass: 2,
-            budget_usd: 1.0,
-            timeout_ms: 240_000,
-        }
+        Self { model: None, keys: vec!["OPENCODE_API_KEY".to_owned()], repeat: 3, pass: 2, budget_usd: 1.0, timeout_ms: 240_000 }
     }
 }
 
@@ -172,12 +156,7 @@ pub struct GateConfig {
 
 impl Default for GateConfig {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            bootstrap: Bootstrap::Fail,
-            workflow: None,
-            artifact: "opencode-plugin-ci-results".to_owned(),
-        }
+        Self { enabled: true, bootstrap: Bootstrap::Fail, workflow: None, artifact: "opencode-plugin-ci-results".to_owned() }
     }
 }
 

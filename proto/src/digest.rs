@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 /// `sha256:` and 64 lowercase hexadecimal digits.
-#[derive(
-    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String", extend("pattern" = "^sha256:[0-9a-f]{64}$"))]
 pub struct Digest(String);
@@ -63,15 +61,8 @@ impl TryFrom<String> for Digest {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let digits = text.strip_prefix(PREFIX).unwrap_or_default();
-        let valid = digits.len() == 64
-            && digits
-                .bytes()
-                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-        if valid {
-            Ok(Self(text))
-        } else {
-            Err(format!("not a sha256 digest: {text:?}"))
-        }
+        let valid = digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        if valid { Ok(Self(text)) } else { Err(format!("not a sha256 digest: {text:?}")) }
     }
 }
 
@@ -118,10 +109,7 @@ mod tests {
     #[test]
     fn known_value_and_round_trip() {
         let digest = Digest::of(b"abc");
-        assert_eq!(
-            digest.as_str(),
-            "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
+        assert_eq!(digest.as_str(), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(Digest::try_from(digest.to_string()).unwrap(), digest);
     }
 
@@ -129,9 +117,7 @@ mod tests {
     fn fields_keep_their_borders() {
         let of = |fields: &[&str]| {
             let mut builder = Builder::default();
-            fields
-                .iter()
-                .for_each(|field| builder.field(field.as_bytes()));
+            fields.iter().for_each(|field| builder.field(field.as_bytes()));
             builder.finish()
         };
         assert_ne!(of(&["ab", "c"]), of(&["a", "bc"]));
@@ -139,14 +125,9 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for text in [
-            "",
-            "sha256:",
-            "sha256:XYZ",
-            "md5:ba7816bf",
-            &format!("sha256:{}", "A".repeat(64)),
-            &format!("sha256:{}/", "a".repeat(63)),
-        ] {
+        for text in
+            ["", "sha256:", "sha256:XYZ", "md5:ba7816bf", &format!("sha256:{}", "A".repeat(64)), &format!("sha256:{}/", "a".repeat(63))]
+        {
             assert!(Digest::try_from(text.to_owned()).is_err(), "{text}");
         }
     }

@@ -170,11 +170,7 @@ pub struct RequestExpect {
 
 impl Default for RequestExpect {
     fn default() -> Self {
-        Self {
-            nth: 1,
-            system: None,
-            tools: None,
-        }
+        Self { nth: 1, system: None, tools: None }
     }
 }
 
@@ -189,11 +185,7 @@ pub struct FileExpect {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exists: Option<bool>,
     /// Content equals.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "present"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub equals: Option<Value>,
     /// Content contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -290,8 +282,7 @@ mod tests {
         let matcher: Matcher = serde_json::from_str(r#"{"equals": null}"#).unwrap();
         assert_eq!(matcher.equals, Some(Value::Null));
         assert_ne!(matcher, Matcher::default());
-        let back: Matcher =
-            serde_json::from_value(serde_json::to_value(&matcher).unwrap()).unwrap();
+        let back: Matcher = serde_json::from_value(serde_json::to_value(&matcher).unwrap()).unwrap();
         assert_eq!(back, matcher);
     }
 }

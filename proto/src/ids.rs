@@ -21,15 +21,8 @@ pub struct IdError {
 pub const SLUG_RULE: &str = "^[a-z0-9][a-z0-9-]*$";
 
 fn is_slug(text: &str) -> bool {
-    let first_ok = text
-        .bytes()
-        .next()
-        .is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    first_ok
-        && text.len() <= 128
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    let first_ok = text.bytes().next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    first_ok && text.len() <= 128 && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 macro_rules! slug {
@@ -141,13 +134,7 @@ impl CaseId {
     #[must_use]
     pub fn of(axes: CaseAxes<'_>) -> Self {
         let mut builder = Builder::default();
-        for field in [
-            axes.subject,
-            axes.opencode,
-            axes.variant.as_str(),
-            axes.tier.as_str(),
-            axes.scenario.as_str(),
-        ] {
+        for field in [axes.subject, axes.opencode, axes.variant.as_str(), axes.tier.as_str(), axes.scenario.as_str()] {
             builder.field(field.as_bytes());
         }
         let digest: Digest = builder.finish();
@@ -172,21 +159,7 @@ mod tests {
 
     #[test]
     fn texts_with_path_syntax_are_refused() {
-        for text in [
-            "",
-            "-a",
-            "A",
-            "a/b",
-            "..",
-            ".",
-            "a.b",
-            "a\\b",
-            "a b",
-            "a\n",
-            "ä",
-            "a\0",
-            &"a".repeat(129),
-        ] {
+        for text in ["", "-a", "A", "a/b", "..", ".", "a.b", "a\\b", "a b", "a\n", "ä", "a\0", &"a".repeat(129)] {
             assert!(ScenarioId::new(text).is_err(), "{text:?}");
         }
         for text in ["a", "0", "tool-before", "a-", &"a".repeat(128)] {
@@ -197,13 +170,7 @@ mod tests {
     fn case(subject: &str, opencode: &str, scenario: &str) -> CaseId {
         let variant = VariantName::default_variant();
         let scenario = ScenarioId::new(scenario).unwrap();
-        CaseId::of(CaseAxes {
-            subject,
-            opencode,
-            variant: &variant,
-            tier: Tier::Scripted,
-            scenario: &scenario,
-        })
+        CaseId::of(CaseAxes { subject, opencode, variant: &variant, tier: Tier::Scripted, scenario: &scenario })
     }
 
     #[test]

@@ -173,22 +173,14 @@ impl CaseWork {
     /// # Errors
     /// When a part cannot be written as JSON.
     pub fn scenario_digest(&self) -> Result<Digest, serde_json::Error> {
-        Digest::of_json(&(
-            &self.id,
-            &self.scenario,
-            &self.expect,
-            &self.options,
-            &self.log_level,
-        ))
+        Digest::of_json(&(&self.id, &self.scenario, &self.expect, &self.options, &self.log_level))
     }
 
     /// The bound of the whole case in milliseconds.
     #[must_use]
     pub fn total_ms(&self) -> u64 {
         match &self.scenario {
-            Some(scenario) => scenario
-                .timeout_ms
-                .unwrap_or(crate::scenario::SCRIPTED_TIMEOUT_MS),
+            Some(scenario) => scenario.timeout_ms.unwrap_or(crate::scenario::SCRIPTED_TIMEOUT_MS),
             None => self.limits.load_ms,
         }
     }

@@ -22,16 +22,8 @@ pub fn run(sweep: &SweepId) -> String {
 
 /// The directory of a case's evidence in a local run: `<version>/<case>`, with `@<variant>` between them for a named variant.
 #[must_use]
-pub fn evidence(
-    opencode: &crate::axes::VersionWord,
-    variant: &VariantName,
-    case: &ScenarioId,
-) -> String {
-    if variant.as_str() == DEFAULT_VARIANT {
-        format!("{opencode}/{case}")
-    } else {
-        format!("{opencode}/@{variant}/{case}")
-    }
+pub fn evidence(opencode: &crate::axes::VersionWord, variant: &VariantName, case: &ScenarioId) -> String {
+    if variant.as_str() == DEFAULT_VARIANT { format!("{opencode}/{case}") } else { format!("{opencode}/@{variant}/{case}") }
 }
 
 #[cfg(test)]
@@ -42,13 +34,7 @@ mod tests {
     fn the_default_variant_has_no_directory_of_its_own() {
         let case = ScenarioId::load();
         let word = "1.18.33".parse().unwrap();
-        assert_eq!(
-            evidence(&word, &VariantName::default_variant(), &case),
-            "1.18.33/load"
-        );
-        assert_eq!(
-            evidence(&word, &VariantName::new("musl").unwrap(), &case),
-            "1.18.33/@musl/load"
-        );
+        assert_eq!(evidence(&word, &VariantName::default_variant(), &case), "1.18.33/load");
+        assert_eq!(evidence(&word, &VariantName::new("musl").unwrap(), &case), "1.18.33/@musl/load");
     }
 }

@@ -72,15 +72,8 @@ mod tests {
 
     #[test]
     fn overrides_replace_only_what_they_name() {
-        let overrides: LimitOverrides =
-            serde_json::from_str(r#"{"memoryBytes": 1048576}"#).unwrap();
-        assert_eq!(
-            overrides.resolve(),
-            Limits {
-                memory_bytes: 1_048_576,
-                ..Limits::default()
-            }
-        );
+        let overrides: LimitOverrides = serde_json::from_str(r#"{"memoryBytes": 1048576}"#).unwrap();
+        assert_eq!(overrides.resolve(), Limits { memory_bytes: 1_048_576, ..Limits::default() });
     }
 
     #[test]

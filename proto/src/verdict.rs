@@ -194,11 +194,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for reason in Reason::ALL {
             let word = reason.as_str();
-            assert!(
-                word.chars()
-                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
-                "{word}"
-            );
+            assert!(word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{word}");
             assert!(seen.insert(word), "{word} twice");
             assert_eq!(serde_json::to_value(reason).unwrap(), word);
         }

@@ -190,7 +190,8 @@ impl Schedule {
     fn fail_cells(&mut self, unprepared: &Unprepared) {
         let verdict = unprepared.reason.verdict();
         for cell in self.plan.cells.clone() {
-            let load = PlannedCase { case: cell.load_case.clone(), tier: Tier::Load, id: ocsweep_proto::ids::ScenarioId::load(), scenario: None };
+            let load =
+                PlannedCase { case: cell.load_case.clone(), tier: Tier::Load, id: ocsweep_proto::ids::ScenarioId::load(), scenario: None };
             let mut row = blank(&cell, &load).ended(Some(unprepared.reason));
             row.failures.clone_from(&unprepared.failures);
             row.duration_ms = unprepared.duration_ms;

@@ -8,7 +8,8 @@ fn main() -> ExitCode {
         let path = Path::new(path);
         let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, text));
         if let Err(error) = written {
-            ocsweep::output::Printer::new(ocsweep::cli::OutputArgs::default()).error(&format!("error: cannot write {}: {error}", path.display()));
+            ocsweep::output::Printer::new(ocsweep::cli::OutputArgs::default())
+                .error(&format!("error: cannot write {}: {error}", path.display()));
             return ExitCode::FAILURE;
         }
     }

@@ -16,8 +16,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 const DAY: u64 = 24 * 60 * 60;
 
 pub(super) async fn gc(args: &GcArgs, printer: Printer, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let cap_bytes = bytes(&args.max_size)
-        .ok_or_else(|| Refusal::configuration(format!("Invalid --max-size {:?}: expected a number of bytes with an optional K, M or G.", args.max_size)))?;
+    let cap_bytes = bytes(&args.max_size).ok_or_else(|| {
+        Refusal::configuration(format!("Invalid --max-size {:?}: expected a number of bytes with an optional K, M or G.", args.max_size))
+    })?;
     let limits = GcLimits { cap_bytes, max_age: Duration::from_secs(args.max_age.saturating_mul(DAY)), ..GcLimits::default() };
     let cache = BinaryCache::at(settings.cache.join("binaries"));
     let options = ConnectOptions { executor: None, state: settings.cache.join("state"), deadline: CONNECT };
@@ -69,8 +70,12 @@ async fn remove(entry: &CacheEntry, cache: &BinaryCache, engine: Option<&Engine>
 fn show(removed: &[CacheEntry], total: u64, dry_run: bool, printer: Printer) {
     let freed: u64 = removed.iter().map(|entry| entry.bytes).sum();
     if printer.json() {
-        let list: Vec<_> = removed.iter().map(|entry| serde_json::json!({"kind": word(entry.kind), "digest": entry.digest.as_str(), "bytes": entry.bytes})).collect();
-        return printer.data(&serde_json::json!({"dryRun": dry_run, "removed": list, "freedBytes": freed, "totalBytes": total}).to_string());
+        let list: Vec<_> = removed
+            .iter()
+            .map(|entry| serde_json::json!({"kind": word(entry.kind), "digest": entry.digest.as_str(), "bytes": entry.bytes}))
+            .collect();
+        return printer
+            .data(&serde_json::json!({"dryRun": dry_run, "removed": list, "freedBytes": freed, "totalBytes": total}).to_string());
     }
     for entry in removed {
         printer.data(&format!("{} {} {} bytes", word(entry.kind), entry.digest.short(), entry.bytes));
@@ -104,7 +109,16 @@ mod tests {
 
     #[test]
     fn sizes() {
-        for (text, expected) in [("500", Some(500)), ("10G", Some(10_000_000_000)), ("2k", Some(2000)), ("", None), ("G", None), ("-1", None), ("1T", None), ("99999999999G", None)] {
+        for (text, expected) in [
+            ("500", Some(500)),
+            ("10G", Some(10_000_000_000)),
+            ("2k", Some(2000)),
+            ("", None),
+            ("G", None),
+            ("-1", None),
+            ("1T", None),
+            ("99999999999G", None),
+        ] {
             assert_eq!(bytes(text), expected, "{text}");
         }
     }

@@ -19,9 +19,14 @@ pub(super) fn init(args: &InitArgs, printer: Printer) -> anyhow::Result<ExitCode
         Line::V2 => "v2",
     };
     let files = init::files(line, version);
-    let existing: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).filter(|path| cwd.join(path).symlink_metadata().is_ok()).collect();
+    let existing: Vec<&str> =
+        files.iter().map(|(path, _)| path.as_str()).filter(|path| cwd.join(path).symlink_metadata().is_ok()).collect();
     if !args.force && !existing.is_empty() {
-        return Err(Refusal::configuration(format!("error: {} already exists\nhint: overwrite with ocsweep init --force", existing.join(", "))).into());
+        return Err(Refusal::configuration(format!(
+            "error: {} already exists\nhint: overwrite with ocsweep init --force",
+            existing.join(", ")
+        ))
+        .into());
     }
     for (path, contents) in &files {
         write(&cwd.join(path), contents)?;

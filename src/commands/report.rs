@@ -13,7 +13,9 @@ const DEFAULT: &str = ".opencode-ci/out/results.json";
 
 pub(super) fn report(args: &ReportArgs, printer: Printer) -> anyhow::Result<ExitCode> {
     let path = args.results.clone().unwrap_or_else(|| PathBuf::from(DEFAULT));
-    let refuse = |error: results::ReadError| Refusal::configuration(format!("error: {error}\nhint: name the results.json of a run, or run ocsweep run first"));
+    let refuse = |error: results::ReadError| {
+        Refusal::configuration(format!("error: {error}\nhint: name the results.json of a run, or run ocsweep run first"))
+    };
     if printer.json() {
         printer.data(&results::to_json(&results::read(&path).map_err(refuse)?)?);
     } else {

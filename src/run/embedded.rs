@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use ocsweep_proto::ids::CaseId;
 use ocsweep_proto::job::{FORMAT, Job, Work};
+use ocsweep_proto::keys;
 use ocsweep_proto::outcome::{Announcement, Outcome, WorkResult};
 use ocsweep_proto::row::CaseRow;
 use ocsweep_proto::verdict::Reason;
-use ocsweep_proto::keys;
 use ocsweep_scheduler::plan::Plan;
 use ocsweep_scheduler::schedule::{Action, Schedule};
 use ocsweep_transport::Bytes;
@@ -186,7 +186,8 @@ fn lost(message: &Message) -> Option<Outcome> {
             duration_ms: 0,
         }),
         Work::Case(work) => {
-            let mut row = CaseRow::blank(work.id.as_str(), work.tier, &work.host.requested, work.variant.as_str()).ended(Some(Reason::ExecutorLost));
+            let mut row =
+                CaseRow::blank(work.id.as_str(), work.tier, &work.host.requested, work.variant.as_str()).ended(Some(Reason::ExecutorLost));
             row.failures.push(text);
             WorkResult::Case(Box::new(row))
         }

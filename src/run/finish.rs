@@ -39,7 +39,9 @@ impl Out {
         let out = Self { folder: real, store };
         for name in REPORTS {
             match std::fs::remove_file(out.folder.join(name)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(refuse(&out.folder.join(name), &error.to_string()).into()),
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(refuse(&out.folder.join(name), &error.to_string()).into());
+                }
                 _ => {}
             }
         }
@@ -63,7 +65,8 @@ impl Out {
         let allowed: Vec<String> = request.versions.iter().skip(1).map(ToString::to_string).collect();
         let markdown = render::markdown(results, &allowed);
         let json = results::to_json(results)?;
-        let files = [(evidence::RESULTS, json.clone()), (evidence::REPORT, markdown.clone()), (evidence::JUNIT, render::junit(results, &allowed))];
+        let files =
+            [(evidence::RESULTS, json.clone()), (evidence::REPORT, markdown.clone()), (evidence::JUNIT, render::junit(results, &allowed))];
         let written = self.write_files(files).await;
         if printer.json() {
             printer.data(&json);

@@ -23,9 +23,15 @@ pub(crate) struct ReadyHost {
 }
 
 pub(crate) async fn resolve(request: &Request, settings: &Settings, printer: Printer) -> anyhow::Result<Vec<ReadyHost>> {
-    let arch = Arch::parse(std::env::consts::ARCH)
-        .ok_or_else(|| Refusal::configuration(format!("opencode has no binary for this machine's architecture, {}.", std::env::consts::ARCH)))?;
-    let source = Lookup { cache: BinaryCache::at(settings.cache.join("binaries")), arch, env: Environment::of_process(), registry: tokio::sync::OnceCell::new() };
+    let arch = Arch::parse(std::env::consts::ARCH).ok_or_else(|| {
+        Refusal::configuration(format!("opencode has no binary for this machine's architecture, {}.", std::env::consts::ARCH))
+    })?;
+    let source = Lookup {
+        cache: BinaryCache::at(settings.cache.join("binaries")),
+        arch,
+        env: Environment::of_process(),
+        registry: tokio::sync::OnceCell::new(),
+    };
     let mut ready = Vec::new();
     for word in &request.versions {
         let version = match settings.opencode_bin {
@@ -33,9 +39,8 @@ pub(crate) async fn resolve(request: &Request, settings: &Settings, printer: Pri
             None => source.version(word, request).await,
         };
         let version = version.map_err(|error| refuse(&error))?;
-        line::supported(version.line, &version.resolved).map_err(|error| {
-            Refusal::configuration(format!("error: {error}\nhint: choose a version 1.x.y, or v1, with --opencode"))
-        })?;
+        line::supported(version.line, &version.resolved)
+            .map_err(|error| Refusal::configuration(format!("error: {error}\nhint: choose a version 1.x.y, or v1, with --opencode")))?;
         let binary = match &settings.opencode_bin {
             Some(path) => binary::cache::override_binary(path).await,
             None => {

@@ -66,7 +66,8 @@ impl Machine {
     }
 
     async fn ready(request: &Request, settings: &Settings, hosts: &[ReadyHost], store: &Store) -> Result<Self, Unable> {
-        let agent = local_file::read(&agent_path(settings)).map_err(|error| Unable::new(Reason::Docker, format!("{error}\nhint: run \"make build\", or set OCSWEEP_AGENT")))?;
+        let agent = local_file::read(&agent_path(settings))
+            .map_err(|error| Unable::new(Reason::Docker, format!("{error}\nhint: run \"make build\", or set OCSWEEP_AGENT")))?;
         let options = ConnectOptions { executor: None, state: settings.cache.join("state"), deadline: CONNECT };
         let engine = Engine::connect(&options).await.map_err(|error| unable(&error))?;
         let image = engine.image(&image::run()).await.map_err(|error| unable(&error))?;

@@ -40,7 +40,15 @@ impl Progress {
         self.done += 1;
         let seconds = Duration::from_millis(row.duration_ms).as_secs_f64();
         let reason = row.reason.map(|reason| format!(" ({})", reason.as_str())).unwrap_or_default();
-        let line = format!("[{}/{}] {} {} {}: {}{reason} in {seconds:.1} s", self.done, self.total, row.opencode, row.tier, row.id, row.verdict.as_str());
+        let line = format!(
+            "[{}/{}] {} {} {}: {}{reason} in {seconds:.1} s",
+            self.done,
+            self.total,
+            row.opencode,
+            row.tier,
+            row.id,
+            row.verdict.as_str()
+        );
         match &self.bar {
             Some(bar) => {
                 bar.set_position(self.done);

@@ -60,11 +60,15 @@ impl Request {
         let chosen = config::parse_versions(&args.opencode).map_err(|error| Refusal::configuration(error.to_string()))?;
         let (cwd, npm) = target(args.subject.as_deref())?;
         let loaded = config::load(&cwd).map_err(|error| Refusal::configuration(error.to_string()))?;
-        let scenarios: Vec<ScenarioFile> =
-            config::select(&loaded, &args.scenario).map_err(|error| Refusal::configuration(error.to_string()))?.into_iter().cloned().collect();
+        let scenarios: Vec<ScenarioFile> = config::select(&loaded, &args.scenario)
+            .map_err(|error| Refusal::configuration(error.to_string()))?
+            .into_iter()
+            .cloned()
+            .collect();
         let mut config = loaded.config;
         if npm.is_some() {
-            config.plugin = ocsweep_proto::config::PluginConfig { options: config.plugin.options, ui: config.plugin.ui, ..Default::default() };
+            config.plugin =
+                ocsweep_proto::config::PluginConfig { options: config.plugin.options, ui: config.plugin.ui, ..Default::default() };
         }
         let package = read_package(&cwd.join(&config.plugin.path));
         let line = init::detect_line(package.as_ref().filter(|_| npm.is_none()));
@@ -74,7 +78,10 @@ impl Request {
         }
         loaded.warnings.iter().chain(&report.warnings).for_each(|warning| printer.warn(warning));
         if !loaded.bun_tests.is_empty() {
-            printer.warn(&format!("{} test file(s) below .opencode-ci are not run: this version has no bun-test case", loaded.bun_tests.len()));
+            printer.warn(&format!(
+                "{} test file(s) below .opencode-ci are not run: this version has no bun-test case",
+                loaded.bun_tests.len()
+            ));
         }
         let keys = config.live.keys.iter().filter_map(|name| std::env::var(name).ok());
         let values: Vec<String> = keys.filter(|value| !value.is_empty()).collect();
@@ -134,13 +141,18 @@ fn tiers(args: &[String]) -> Result<Vec<Tier>, Refusal> {
 
 /// The working directory, and the package when the subject is a published one.
 fn target(subject: Option<&str>) -> Result<(PathBuf, Option<NpmSource>), Refusal> {
-    let npm = subject.and_then(ocsweep_executor::subject::npm::parse).transpose().map_err(|error| Refusal::configuration(format!("error: {error}")))?;
+    let npm = subject
+        .and_then(ocsweep_executor::subject::npm::parse)
+        .transpose()
+        .map_err(|error| Refusal::configuration(format!("error: {error}")))?;
     let directory = subject.filter(|_| npm.is_none()).unwrap_or(".");
     let cwd = Path::new(directory)
         .canonicalize()
         .map_err(|error| Refusal::configuration(format!("cannot use the directory {directory:?}: {error}.")))?;
     if !cwd.is_dir() {
-        return Err(Refusal::configuration(format!("{directory:?} is not a directory.\nhint: name the directory that holds the plugin, or npm:<name>[@version]")));
+        return Err(Refusal::configuration(format!(
+            "{directory:?} is not a directory.\nhint: name the directory that holds the plugin, or npm:<name>[@version]"
+        )));
     }
     Ok((cwd, npm))
 }

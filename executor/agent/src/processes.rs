@@ -60,10 +60,7 @@ impl Children {
     pub(crate) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         command.uid(paths::UID).gid(paths::UID);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        prefer_for_oom(true);
-        let spawned = command.spawn();
-        prefer_for_oom(false);
-        let mut child = spawned?;
+        let mut child = with_oom_preference(|| command.spawn())?;
         let (sender, exit) = oneshot::channel();
         let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
         // The reaper runs in this thread, so it cannot have seen the child yet.
@@ -87,12 +84,19 @@ fn widen(pipe: &OwnedFd) {
 }
 
 /// When memory runs out, the kernel must choose the host and not the agent. A child inherits the agent's score, so the agent takes the
-/// highest one for the moment of the fork; it may go back to the score that it was started with.
-fn prefer_for_oom(prefer: bool) {
-    if rustix::process::getpid() == Pid::INIT {
-        // Without it a run that exhausts the memory may end without an end frame, which is seen too.
-        let _ = std::fs::write("/proc/self/oom_score_adj", if prefer { "1000" } else { "0" });
+/// highest one for the moment of the fork; it may go back to the score that it was started with. Without it a run that exhausts the memory
+/// may end without an end frame, which is seen too.
+fn with_oom_preference<T>(fork: impl FnOnce() -> T) -> T {
+    const SCORE: &str = "/proc/self/oom_score_adj";
+    let own = if rustix::process::getpid() == Pid::INIT { std::fs::read_to_string(SCORE).ok() } else { None };
+    if own.is_some() {
+        let _ = std::fs::write(SCORE, "1000");
     }
+    let forked = fork();
+    if let Some(own) = own {
+        let _ = std::fs::write(SCORE, own.trim());
+    }
+    forked
 }
 
 fn reap(waiting: &Waiting) {

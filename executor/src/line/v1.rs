@@ -76,7 +76,9 @@ fn argv(log_level: LogLevel) -> Vec<String> {
         LogLevel::Info => "INFO",
         LogLevel::All => "DEBUG",
     };
-    [paths::HOST, "run", "--auto", "--format", "json", "--print-logs", "--log-level", level, "--title", "ocsweep"].map(str::to_owned).to_vec()
+    [paths::HOST, "run", "--auto", "--format", "json", "--print-logs", "--log-level", level, "--title", "ocsweep"]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 /// The XDG directories differ from their defaults below HOME, so that a plugin which ignores them shows.

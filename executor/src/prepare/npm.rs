@@ -13,7 +13,13 @@ use crate::subject::entry;
 use crate::subject::{Rules, npm};
 
 impl Preparer {
-    pub(super) async fn package(&self, claim: Claim, work: &PrepareWork, source: &NpmSource, shutdown: &CancellationToken) -> Result<Subject, Failed> {
+    pub(super) async fn package(
+        &self,
+        claim: Claim,
+        work: &PrepareWork,
+        source: &NpmSource,
+        shutdown: &CancellationToken,
+    ) -> Result<Subject, Failed> {
         let cwd = std::env::current_dir().unwrap_or_default();
         let registry = Registry::discover(&self.env, &cwd).await.map_err(|error| registry_error(&error))?;
         let spool = self.spool_directory()?;

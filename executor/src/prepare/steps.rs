@@ -51,7 +51,12 @@ pub(super) struct Preparation<'a> {
 
 impl Preparer {
     /// Runs the steps over `base` and gives what lies in the tree afterwards.
-    pub(super) async fn run_steps(&self, preparation: &Preparation<'_>, base: Option<&Bundle>, steps: &PrepareSteps) -> Result<Bundle, Failed> {
+    pub(super) async fn run_steps(
+        &self,
+        preparation: &Preparation<'_>,
+        base: Option<&Bundle>,
+        steps: &PrepareSteps,
+    ) -> Result<Bundle, Failed> {
         let deadline = Duration::from_millis(preparation.limits.prepare_ms);
         let lifetime = deadline.saturating_add(COPYING);
         let volume = self.engine.scratch_volume(&preparation.claim, lifetime, paths::UID).await?;
@@ -170,7 +175,9 @@ fn tree_archive(base: Option<&Bundle>, files: &[InputFile], spool: &Path) -> std
     for file in files {
         let path = Path::new(TREE).join(&file.path);
         match &file.content {
-            InputContent::Bytes(bytes) => builder.append_data(&mut header(EntryType::Regular, 0o644, bytes.len() as u64), path, bytes.as_slice())?,
+            InputContent::Bytes(bytes) => {
+                builder.append_data(&mut header(EntryType::Regular, 0o644, bytes.len() as u64), path, bytes.as_slice())?
+            }
             InputContent::File(source) => {
                 let source = File::open(source)?;
                 let bytes = source.metadata()?.len();

@@ -51,7 +51,11 @@ fn subject(tui_only: bool) -> Subject {
 }
 
 /// Drives a schedule to its end; `answer` says how each attempt of a case ends.
-fn drive(plan: Plan, mut prepare: impl FnMut(u32) -> WorkResult, mut answer: impl FnMut(&str, u32) -> Option<Reason>) -> (Vec<String>, Vec<CaseRow>) {
+fn drive(
+    plan: Plan,
+    mut prepare: impl FnMut(u32) -> WorkResult,
+    mut answer: impl FnMut(&str, u32) -> Option<Reason>,
+) -> (Vec<String>, Vec<CaseRow>) {
     let mut schedule = Schedule::new(plan);
     let (mut ran, mut rows) = (Vec::new(), Vec::new());
     while let Some(action) = schedule.next_action() {
@@ -70,7 +74,14 @@ fn drive(plan: Plan, mut prepare: impl FnMut(u32) -> WorkResult, mut answer: imp
                         WorkResult::Case(Box::new(row.ended(answer(work.id.as_str(), job.attempt))))
                     }
                 };
-                let outcome = Outcome { format: FORMAT, sweep: job.sweep.clone(), case: job.case.clone(), attempt: job.attempt, result, tui_only: false };
+                let outcome = Outcome {
+                    format: FORMAT,
+                    sweep: job.sweep.clone(),
+                    case: job.case.clone(),
+                    attempt: job.attempt,
+                    result,
+                    tui_only: false,
+                };
                 schedule.record(&outcome);
                 // The same announcement twice must not count twice.
                 schedule.record(&outcome);
@@ -119,8 +130,14 @@ fn a_later_attempt_can_still_pass_and_a_lost_executor_gets_none() {
 #[test]
 fn a_failing_preparation_gives_a_load_row_for_each_version_even_when_the_tier_is_not_selected() {
     for tiers in [BOTH, &[Tier::Scripted]] {
-        let unprepared = Unprepared { reason: Reason::BuildFailed, failures: vec!["build step failed (exit 3): exit code 3.".to_owned()], log_tail: String::new(), duration_ms: 5 };
-        let (ran, rows) = drive(plan(tiers, &[("a", "scripted")], &["1.0.0", "1.0.1"]), |_| WorkResult::Unprepared(unprepared.clone()), |_, _| None);
+        let unprepared = Unprepared {
+            reason: Reason::BuildFailed,
+            failures: vec!["build step failed (exit 3): exit code 3.".to_owned()],
+            log_tail: String::new(),
+            duration_ms: 5,
+        };
+        let (ran, rows) =
+            drive(plan(tiers, &[("a", "scripted")], &["1.0.0", "1.0.1"]), |_| WorkResult::Unprepared(unprepared.clone()), |_, _| None);
         assert!(ran.is_empty());
         let got: Vec<_> = rows.iter().map(|row| (row.id.as_str(), row.reason)).collect();
         let cell = [("load", Some(Reason::BuildFailed)), ("a", Some(Reason::Tier1Failed))];

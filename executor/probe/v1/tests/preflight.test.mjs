@@ -5,7 +5,8 @@ import fs from "node:fs";
 import { pathToFileURL } from "node:url";
 import { done, equal, ok } from "./check.mjs";
 
-const directory = fs.mkdtempSync("/tmp/preflight-");
+// /tmp is a link in the run image, and the runtime names real paths.
+const directory = fs.realpathSync(fs.mkdtempSync("/tmp/preflight-"));
 const run = (script, name, source) => {
   const path = `${directory}/${name}`;
   fs.writeFileSync(path, source);

@@ -52,7 +52,8 @@ fn seed<'a>(job: &'a AgentJob, path: &str) -> Option<&'a Seed> {
 #[test]
 fn probes_stand_around_the_plugin_and_only_the_global_config_names_a_model() {
     let job = agent_job(&work(None), None).unwrap();
-    let global: Value = serde_json::from_str(seed(&job, "xdg/config/opencode/opencode.json").unwrap().contents.as_deref().unwrap()).unwrap();
+    let global: Value =
+        serde_json::from_str(seed(&job, "xdg/config/opencode/opencode.json").unwrap().contents.as_deref().unwrap()).unwrap();
     assert_eq!(global["plugin"][0][0], "file:///run/ocsweep/assets/probe-pre.mjs");
     assert_eq!(global["plugin"][1], json!(["file:///run/ocsweep/assets/observer.mjs", {"x": 1}]));
     assert_eq!(global["plugin"].as_array().unwrap().len(), 2);
@@ -94,8 +95,13 @@ fn the_environment_is_an_allow_list_with_xdg_away_from_its_defaults() {
         assert!(!value.contains("/.config"), "{name}");
     }
     assert!(env["XDG_CONFIG_HOME"].starts_with(&format!("{}/", env["HOME"])));
-    assert!(env.keys().all(|name| name.starts_with("OPENCODE_") || name.starts_with("XDG_") || name.starts_with("GIT_CONFIG")
-        || ["PATH", "HOME", "TMPDIR", "PWD", "TERM", "LANG", "TZ"].contains(&name.as_str())), "{env:?}");
+    assert!(
+        env.keys().all(|name| name.starts_with("OPENCODE_")
+            || name.starts_with("XDG_")
+            || name.starts_with("GIT_CONFIG")
+            || ["PATH", "HOME", "TMPDIR", "PWD", "TERM", "LANG", "TZ"].contains(&name.as_str())),
+        "{env:?}"
+    );
 }
 
 #[test]
@@ -108,7 +114,8 @@ fn a_tui_only_subject_gets_the_static_check() {
 
 #[test]
 fn files_that_the_scenario_asks_for_are_read_back() {
-    let scenario = json!({"id": "s", "mode": "scripted", "prompt": "x", "script": [], "expect": {"files": [{"path": "../x"}, {"path": "a"}]}});
+    let scenario =
+        json!({"id": "s", "mode": "scripted", "prompt": "x", "script": [], "expect": {"files": [{"path": "../x"}, {"path": "a"}]}});
     let job = agent_job(&work(Some(scenario)), None).unwrap();
     assert_eq!(host(&job).read_files, ["../x", "a"]);
 }
