@@ -84,13 +84,11 @@ impl Run<'_> {
                     Some(delivery) => self.take(delivery).await?,
                     None => return Ok(()),
                 },
-                Some(ended) = workers.join_next() => {
+                Some(ended) = workers.join_next() => if !stop.is_cancelled() {
                     // A worker ends only when it is told to; anything else costs its job a delivery and needs a successor.
                     tracing::error!(?ended, "a worker ended early");
-                    if !stopped {
-                        spawn(workers, machine, queue, stop);
-                    }
-                }
+                    spawn(workers, machine, queue, stop);
+                },
                 () = shutdown.ask.cancelled(), if !stopped => {
                     stopped = true;
                     self.schedule.cancel();

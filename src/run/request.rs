@@ -83,6 +83,9 @@ impl Request {
                 loaded.bun_tests.len()
             ));
         }
+        if args.gate || args.gate_artifact.is_some() {
+            printer.warn("--gate and --gate-artifact have no effect: this version has no historical flake gate");
+        }
         let keys = config.live.keys.iter().filter_map(|name| std::env::var(name).ok());
         let values: Vec<String> = keys.filter(|value| !value.is_empty()).collect();
         Ok(Self {
