@@ -1,5 +1,7 @@
 //! The command line as a person or a script meets it, as far as it needs neither engine nor network.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test may panic, and says when it is skipped")]
+
 #[path = "support/parts.rs"]
 mod support;
 
@@ -62,6 +64,10 @@ fn usage_errors_are_talk_and_exit_2() {
         (&["run", "--opencode", "latest,"], "Invalid --opencode \"\""),
         (&["run", "--scenario", "smok"], "unknown --scenario id(s): smok (known: smoke)."),
         (&["run", "--quiet", "--verbose"], "--verbose"),
+        (&["run", "no/such/directory"], "no/such/directory"),
+        (&["run", "index.js"], "not a directory"),
+        (&["run", "npm:../x"], "../x"),
+        (&["run", "npm:"], "npm:"),
         (&["gc", "--max-size", "much"], "much"),
         (&["frobnicate"], "frobnicate"),
         (&[], "Usage"),

@@ -1,6 +1,8 @@
 //! Real failures of real people's plugins, on the real opencode in real containers: each directory of `tests/cases` gives exactly the
 //! rows that its `expected.json` names.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test may panic, and says when it is skipped")]
+
 #[path = "support/parts.rs"]
 mod support;
 

@@ -1,6 +1,8 @@
 //! Every surface of a plugin, on the real opencode in real containers: each directory of `tests/fixtures` gives exactly the rows that its
 //! `expected.json` names, with the exact texts of its failures.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test may panic, and says when it is skipped")]
+
 #[path = "support/parts.rs"]
 mod support;
 

@@ -1,6 +1,8 @@
 //! How a run goes, whatever the plugin is: order, skips, re-runs, exit codes, output, interruption. The cases run in real containers with
 //! a stand-in for opencode that plays a plan, because the real one would take seconds for each.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test may panic, and says when it is skipped")]
+
 #[path = "support/parts.rs"]
 mod support;
 

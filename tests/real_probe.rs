@@ -1,6 +1,6 @@
 //! The probe's own tests, run by the real host's runtime in a container: every `*.test.mjs` beside the probe modules.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test may panic, and says when it is skipped")]
 
 use std::path::Path;
 use std::process::Command;
@@ -21,13 +21,26 @@ fn real_probe_modules_behave_in_the_hosts_own_runtime() {
     }
     let host = host_binary();
     let probe = Path::new(env!("CARGO_MANIFEST_DIR")).join("executor/probe/v1");
-    let mut tests: Vec<String> = std::fs::read_dir(probe.join("tests")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut tests: Vec<String> =
+        std::fs::read_dir(probe.join("tests")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     tests.retain(|name| name.ends_with(".test.mjs"));
     tests.sort();
     assert!(tests.len() >= 4, "{tests:?}");
     for test in tests {
         let output = Command::new("docker")
-            .args(["run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/sandbox/tmp:exec", "--tmpfs", "/run", "-e", "BUN_BE_BUN=1"])
+            .args([
+                "run",
+                "--rm",
+                "--network",
+                "none",
+                "--read-only",
+                "--tmpfs",
+                "/sandbox/tmp:exec",
+                "--tmpfs",
+                "/run",
+                "-e",
+                "BUN_BE_BUN=1",
+            ])
             .args(["-v", &format!("{}:/opt/ocsweep/host:ro", host.display()), "-v", &format!("{}:/probe:ro", probe.display())])
             .args([&image::run(), "/opt/ocsweep/host/opencode", &format!("/probe/tests/{test}")])
             .output()

@@ -112,3 +112,36 @@ fn secrets_and_repository_data_are_not_packed() {
     project.file("more.js", "x");
     assert_ne!(run(), before, "every other file is");
 }
+
+fn published(name: &str, registry: Option<&str>) -> (Option<i32>, serde_json::Value) {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut call = ocsweep(elsewhere.path(), &["run", name, "--tier", "load", "--opencode", "1.18.33"]).fake();
+    if let Some(registry) = registry {
+        call = call.env("npm_config_registry", registry);
+    }
+    let ended = call.run();
+    let out = elsewhere.path().join(".opencode-ci/out");
+    engine::holds_nothing_of(&out);
+    assert!(out.join("results.json").exists(), "{}", ended.describe());
+    (ended.code, crate::support::run::json(&out.join("results.json"))["results"][0].clone())
+}
+
+#[test]
+fn a_package_that_the_registry_does_not_have_is_the_subjects_fault() {
+    if !engine::is_there() {
+        return;
+    }
+    let (code, row) = published("npm:opencode-ocsweep-there-is-no-such-package", None);
+    assert_eq!((code, &row["reason"]), (Some(1), &json!("package-not-found")), "{row:#}");
+    let (code, row) = published("npm:opencode-pty@99.0.0", None);
+    assert_eq!((code, &row["reason"]), (Some(1), &json!("package-not-found")), "{row:#}");
+}
+
+#[test]
+fn a_package_of_a_registry_that_is_down_is_nobodys_fault() {
+    if !engine::is_there() {
+        return;
+    }
+    let (code, row) = published("npm:opencode-pty@0.1.3", Some("http://127.0.0.1:9/"));
+    assert_eq!((code, &row["verdict"], &row["reason"]), (Some(3), &json!("indeterminate"), &json!("registry")), "{row:#}");
+}

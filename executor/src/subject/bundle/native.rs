@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(
             warnings(&manifests, &tree),
             [
-                "install scripts were not run: @s/gyp (binding.gyp), built (install), esbuild (postinstall), pre (install), pty (install)",
+                "install scripts were not run: @s/gyp (binding.gyp), esbuild (postinstall), pty (install)",
                 "native module missing: @s/gyp was not built, because install scripts were not run",
                 "native module missing: pty was not built, because install scripts were not run",
             ]
