@@ -107,7 +107,8 @@ fn log(command: &Command) {
     let args = output_args(command);
     let default = if args.verbose { "warn,ocsweep=debug,ocsweep_executor=debug,ocsweep_transport=debug" } else { "error" };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none();
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi).with_target(false);
     // Only a second call in one process can fail, and then the first one's subscriber serves.
     let _ = subscriber.try_init();
 }

@@ -166,9 +166,7 @@ impl CaseRunner {
         row.phases.insert("judge".to_owned(), millis(began.elapsed()));
         row.peak_memory_bytes = raw.report.peak_memory_bytes;
         let tui_only = work.scenario.is_none() && raw.report.preflight.as_ref().is_some_and(judge::module_is_tui_only);
-        let mut shown = row.clone();
-        self.secrets.scrub_row(&mut shown);
-        match record::files(&raw, &shown, workspace, &self.secrets) {
+        match record::files(&raw, workspace, &self.secrets) {
             Ok(files) => CaseRun { row, files, tui_only },
             Err(error) => self.without_evidence(work, Reason::Store, format!("cannot write the evidence: {error}.")),
         }

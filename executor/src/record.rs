@@ -22,16 +22,11 @@ pub const WORKSPACE: &str = "workspace.tar.zst";
 /// The row of the case.
 pub const RESULT: &str = "result.json";
 
-/// The files of a case, in the order in which they are written; the row comes last and tells that the others are complete.
+/// The files of a case but for its row, which is written last, when it is complete, and tells that the others are.
 ///
 /// # Errors
 /// When a record cannot be written as JSON.
-pub fn files(
-    raw: &RawEvidence,
-    row: &CaseRow,
-    workspace: Option<Vec<u8>>,
-    secrets: &Secrets,
-) -> Result<Vec<EvidenceFile>, serde_json::Error> {
+pub fn files(raw: &RawEvidence, workspace: Option<Vec<u8>>, secrets: &Secrets) -> Result<Vec<EvidenceFile>, serde_json::Error> {
     let file = |name, bytes| EvidenceFile { name, bytes };
     let (events, noisy) = events(&raw.stdout);
     let mut files = vec![file("events.jsonl", secrets.scrub_json_lines(&events))];
@@ -44,8 +39,15 @@ pub fn files(
     files.push(file("stub-requests.jsonl", secrets.scrub_json_lines(&lines(&raw.stub_requests)?)));
     files.push(file("report.json", secrets.scrub_json_lines(&pretty(&raw.report)?)));
     files.extend(workspace.map(|bytes| file(WORKSPACE, bytes)));
-    files.push(file(RESULT, pretty(row)?));
     Ok(files)
+}
+
+/// The row as a file.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn result(row: &CaseRow) -> Result<EvidenceFile, serde_json::Error> {
+    Ok(EvidenceFile { name: RESULT, bytes: pretty(row)? })
 }
 
 /// The lines of standard output that are JSON objects, and whether there was anything else.
@@ -85,7 +87,6 @@ fn pretty<T: Serialize>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
 mod tests {
     use super::*;
     use ocsweep_proto::agent::{Report, RequestKind, StubRequest};
-    use ocsweep_proto::axes::Tier;
 
     const SECRET: &str = "sk-canary-0123456789";
 
@@ -112,29 +113,23 @@ mod tests {
         files.iter().find(|file| file.name == name).map(|file| String::from_utf8(file.bytes.clone()).unwrap())
     }
 
-    fn row() -> CaseRow {
-        CaseRow::blank("load", Tier::Load, "latest", "default")
-    }
-
     #[test]
     fn noise_is_kept_beside_the_events_and_a_glued_event_is_not_lost() {
-        let files =
-            files(&raw("[noisy]\n{\"type\":\"a\"}\n[x] {\"type\":\"b\"}\n{broken\n"), &row(), None, &Secrets::new([SECRET])).unwrap();
+        let files = files(&raw("[noisy]\n{\"type\":\"a\"}\n[x] {\"type\":\"b\"}\n{broken\n"), None, &Secrets::new([SECRET])).unwrap();
         assert_eq!(text(&files, "events.jsonl").unwrap(), "{\"type\":\"a\"}\n{\"type\":\"b\"}\n");
         assert!(text(&files, "stdout.log").unwrap().contains("{broken"));
     }
 
     #[test]
-    fn clean_output_has_no_second_copy_and_the_row_comes_last() {
-        let files = files(&raw("{\"type\":\"a\"}\n"), &row(), Some(vec![1]), &Secrets::new([SECRET])).unwrap();
+    fn clean_output_has_no_second_copy() {
+        let files = files(&raw("{\"type\":\"a\"}\n"), Some(vec![1]), &Secrets::new([SECRET])).unwrap();
         assert_eq!(text(&files, "stdout.log"), None);
-        assert_eq!(files.last().unwrap().name, RESULT);
         assert!(files.iter().any(|file| file.name == WORKSPACE));
     }
 
     #[test]
     fn no_secret_reaches_a_file_that_is_scrubbed() {
-        let files = files(&raw(&format!("{{\"type\":\"{SECRET}\"}}\nnoise {SECRET}\n")), &row(), None, &Secrets::new([SECRET])).unwrap();
+        let files = files(&raw(&format!("{{\"type\":\"{SECRET}\"}}\nnoise {SECRET}\n")), None, &Secrets::new([SECRET])).unwrap();
         for file in files {
             assert!(!String::from_utf8_lossy(&file.bytes).contains(SECRET), "{}", file.name);
         }

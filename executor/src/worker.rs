@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::case::{CaseRun, CaseRunner, describe};
 use crate::container::Claim;
 use crate::prepare::Preparer;
+use crate::record;
 
 /// Tries to store one object when the error says that it can help.
 const STORE_TRIES: u32 = 4;
@@ -120,25 +121,26 @@ impl Worker {
         if run.row.reason == Some(Reason::Cancelled) {
             return run;
         }
-        match self.store_evidence(work, &run).await {
-            Ok(prefix) => run.row.evidence = Some(format!("{prefix}/")),
-            Err(error) => {
-                // Without its evidence a verdict cannot be checked, so it does not count.
-                run.row = run.row.ended(Some(error.reason()));
-                run.row.failures.insert(0, format!("the evidence could not be stored: {}", describe(&error)));
-            }
+        let prefix = evidence_prefix(work);
+        run.row.evidence = Some(format!("{prefix}/"));
+        if let Err(error) = self.store_evidence(&prefix, &run).await {
+            // Without its evidence a verdict cannot be checked, so it does not count.
+            run.row = run.row.ended(Some(error.reason()));
+            run.row.failures.insert(0, format!("the evidence could not be stored: {}", describe(&error)));
         }
         run
     }
 
-    async fn store_evidence(&self, work: &CaseWork, run: &CaseRun) -> Result<String, StoreError> {
-        let prefix = evidence_prefix(work);
+    async fn store_evidence(&self, prefix: &str, run: &CaseRun) -> Result<(), StoreError> {
         // What an earlier run left there must never be taken for evidence of this one.
-        self.store.delete_prefix(&prefix).await?;
+        self.store.delete_prefix(prefix).await?;
         for file in &run.files {
             self.put(&format!("{prefix}/{}", file.name), file.bytes.clone()).await?;
         }
-        Ok(prefix)
+        if let Ok(result) = record::result(&run.row) {
+            self.put(&format!("{prefix}/{}", result.name), result.bytes).await?;
+        }
+        Ok(())
     }
 
     async fn store_outcome(&self, key: &str, outcome: &Outcome) -> Result<(), StoreError> {
