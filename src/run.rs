@@ -46,7 +46,7 @@ pub async fn run(args: &RunArgs, printer: Printer, settings: &Settings, shutdown
         return Ok(ExitCode::NothingRan);
     }
     out.reset(&plan).await?;
-    let machine = machine::Machine::connect(&request, settings, &hosts, &out.store, printer).await;
+    let machine = machine::Machine::connect(&request, settings, &hosts, &out.store, printer).await?;
     let ended = embedded::drive(plan, &machine, &out.store, printer, shutdown).await;
     machine.shutdown(printer).await;
     let ended = ended.context("the run could not be driven to its end")?;

@@ -17,27 +17,33 @@ use crate::container::{Claim, PlainExit, PlainSpec, TmpfsMount, VolumeMount};
 const DEADLINE: Duration = Duration::from_secs(60);
 const MIB: u64 = 1024 * 1024;
 
+/// Why a binary is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is another program, or of another version: a mistake of whoever set `OPENCODE_BIN`.
+    Other(String),
+    /// The machine could not ask it.
+    Unasked(Reason, String),
+}
+
 /// Checks that the binary is of the version that was asked for.
 ///
 /// # Errors
-/// A reason and a text: the engine failed, or the binary is another one.
-pub async fn check_version(cases: &CaseRunner, host: &Host, word: &VersionWord) -> Result<(), (Reason, String)> {
+/// See [`Unfit`].
+pub async fn check_version(cases: &CaseRunner, host: &Host, word: &VersionWord) -> Result<(), Unfit> {
     let output = ask(cases, host).await?;
     if version_matches(&output, word) {
         return Ok(());
     }
     let said = output.trim().lines().next().unwrap_or("nothing").to_owned();
-    Err((
-        Reason::Registry,
-        format!(
-            "OPENCODE_BIN is not opencode {word}: its --version says {said:?}\nhint: unset OPENCODE_BIN, or choose its version with --opencode"
-        ),
-    ))
+    Err(Unfit::Other(format!(
+        "error: OPENCODE_BIN is not opencode {word}: its --version says {said:?}\nhint: unset OPENCODE_BIN, or choose its version with --opencode"
+    )))
 }
 
-async fn ask(cases: &CaseRunner, host: &Host) -> Result<String, (Reason, String)> {
-    let engine = |error: crate::container::ContainerError| (error.reason(), describe(&error));
-    let invalid = |error: ocsweep_proto::ids::IdError| (Reason::Docker, describe(&error));
+async fn ask(cases: &CaseRunner, host: &Host) -> Result<String, Unfit> {
+    let engine = |error: crate::container::ContainerError| Unfit::Unasked(error.reason(), describe(&error));
+    let invalid = |error: ocsweep_proto::ids::IdError| Unfit::Unasked(Reason::Docker, describe(&error));
     let claim = Claim { sweep: SweepId::new("version-check").map_err(invalid)?, case: CaseId::prepare(host.digest.as_str()), attempt: 1 };
     let volume = cases.host_volume(host).await.map_err(engine)?;
     let spec = PlainSpec {
@@ -60,6 +66,6 @@ async fn ask(cases: &CaseRunner, host: &Host) -> Result<String, (Reason, String)
     let end = cases.engine.run_plain(&spec, &CancellationToken::new()).await.map_err(engine)?;
     match end.exit {
         PlainExit::Code(0) => Ok(end.output.text),
-        other => Err((Reason::Registry, format!("OPENCODE_BIN does not answer --version ({other:?}): {}", end.output.text.trim()))),
+        other => Err(Unfit::Other(format!("error: OPENCODE_BIN does not answer --version ({other:?}): {}", end.output.text.trim()))),
     }
 }

@@ -67,6 +67,12 @@ impl Schedule {
         self.actions.is_empty() && self.prepare == State::Ended && self.states.values().all(|state| *state == State::Ended)
     }
 
+    /// Whether nothing more will be known of a case.
+    #[must_use]
+    pub fn has_ended(&self, case: &CaseId) -> bool {
+        self.states.get(case).is_none_or(|state| *state == State::Ended)
+    }
+
     /// The plan.
     #[must_use]
     pub fn plan(&self) -> &Plan {

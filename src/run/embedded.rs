@@ -150,7 +150,11 @@ impl Run<'_> {
 
     fn keep(&mut self, outcome: Outcome) {
         if let WorkResult::Case(row) = &outcome.result {
-            self.progress.ended(row);
+            if self.schedule.has_ended(&outcome.case) {
+                self.progress.ended(row);
+            } else {
+                self.progress.retried(row, outcome.attempt);
+            }
         }
         self.outcomes.push(outcome);
     }

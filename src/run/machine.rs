@@ -9,17 +9,18 @@ use std::time::Duration;
 
 use ocsweep_executor::case::{CaseRunner, LocalFile};
 use ocsweep_executor::container::{ConnectOptions, ContainerError, Engine, image};
+use ocsweep_executor::host_check::{self, Unfit};
+use ocsweep_executor::local_file;
 use ocsweep_executor::preflight::PreflightCache;
 use ocsweep_executor::prepare::Preparer;
 use ocsweep_executor::worker::{Unable, Worker, WorkerError};
-use ocsweep_executor::{host_check, local_file};
 use ocsweep_proto::verdict::Reason;
 use ocsweep_transport::queue::{MemoryQueue, QueueName};
 use ocsweep_transport::store::Store;
 use tokio_util::sync::CancellationToken;
 
 use super::hosts::ReadyHost;
-use super::request::Request;
+use super::request::{Refusal, Request};
 use crate::output::Printer;
 use crate::settings::Settings;
 
@@ -47,6 +48,20 @@ impl Backend {
     }
 }
 
+/// Why the machine is not ready.
+enum Stop {
+    /// Somebody's mistake: nothing runs.
+    Refuse(Refusal),
+    /// The machine's trouble: every case says so.
+    Unable(Unable),
+}
+
+impl From<Unable> for Stop {
+    fn from(unable: Unable) -> Self {
+        Self::Unable(unable)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Machine {
     backend: Arc<Backend>,
@@ -55,17 +70,24 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) async fn connect(request: &Request, settings: &Settings, hosts: &[ReadyHost], store: &Store, printer: Printer) -> Self {
+    pub(crate) async fn connect(
+        request: &Request,
+        settings: &Settings,
+        hosts: &[ReadyHost],
+        store: &Store,
+        printer: Printer,
+    ) -> Result<Self, Refusal> {
         match Self::ready(request, settings, hosts, store).await {
-            Ok(machine) => machine,
-            Err(unable) => {
+            Ok(machine) => Ok(machine),
+            Err(Stop::Refuse(refusal)) => Err(refusal),
+            Err(Stop::Unable(unable)) => {
                 printer.error(&format!("error: {}", unable.text));
-                Self { backend: Arc::new(Backend::Unable(unable)), engine: None, image: None }
+                Ok(Self { backend: Arc::new(Backend::Unable(unable)), engine: None, image: None })
             }
         }
     }
 
-    async fn ready(request: &Request, settings: &Settings, hosts: &[ReadyHost], store: &Store) -> Result<Self, Unable> {
+    async fn ready(request: &Request, settings: &Settings, hosts: &[ReadyHost], store: &Store) -> Result<Self, Stop> {
         let agent = local_file::read(&agent_path(settings))
             .map_err(|error| Unable::new(Reason::Docker, format!("{error}\nhint: run \"make build\", or set OCSWEEP_AGENT")))?;
         let options = ConnectOptions { executor: None, state: settings.cache.join("state"), deadline: CONNECT };
@@ -88,7 +110,10 @@ impl Machine {
         };
         let overrides = hosts.iter().filter(|ready| ready.binary.origin.is_none());
         for ready in overrides {
-            host_check::check_version(&cases, &ready.host, &ready.word).await.map_err(|(reason, text)| Unable::new(reason, text))?;
+            host_check::check_version(&cases, &ready.host, &ready.word).await.map_err(|unfit| match unfit {
+                Unfit::Other(text) => Stop::Refuse(Refusal::configuration(text)),
+                Unfit::Unasked(reason, text) => Stop::Unable(Unable::new(reason, text)),
+            })?;
         }
         let preparer = Preparer::new(engine.clone(), &settings.cache, request.out.clone());
         let worker = Worker { cases, preparer, store: store.clone() };

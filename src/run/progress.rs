@@ -60,6 +60,12 @@ impl Progress {
         }
     }
 
+    /// An attempt that the schedule repeats.
+    pub(crate) fn retried(&self, row: &CaseRow, attempt: u32) {
+        let reason = row.reason.map_or("unknown", |reason| reason.as_str());
+        self.note(&format!("{} {} {}: {reason} at attempt {attempt}, trying again", row.opencode, row.tier, row.id));
+    }
+
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
