@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ocsweep_proto::agent::{After, Preflight};
+use ocsweep_proto::agent::After;
 use ocsweep_proto::digest::Digest;
 use ocsweep_proto::job::{CaseWork, Host};
 use ocsweep_proto::redact::Secrets;
@@ -121,7 +121,7 @@ impl CaseRunner {
         }
         let end = running.finish().await?;
         collected.end(&end);
-        if let Some(preflight @ (Preflight::Imported(_) | Preflight::Failed(_))) = &collected.raw.report.preflight {
+        if let Some(preflight) = &collected.raw.report.preflight {
             self.preflights.put(key, preflight.clone());
         }
         let mut run = self.judged(work, collected);

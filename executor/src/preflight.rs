@@ -1,6 +1,6 @@
-//! What preflights have learned, by bundle and binary: the same import always ends the same way, so it is done once.
+//! What preflights have learned, by bundle and binary: the names that a module exports are static, so they are asked for once.
 //!
-//! Only definite results are kept. A wrong entry could only mislead cases of the same bundle, whose code wrote it.
+//! Only an import that worked is kept: one that failed may have depended on the moment, and must be able to show otherwise. A wrong entry could only mislead cases of the same bundle, whose code wrote it.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -40,9 +40,9 @@ impl PreflightCache {
         Some(preflight)
     }
 
-    /// Keeps a definite result. A file that cannot be written costs the next run a tenth of a second and nothing else.
+    /// Keeps an import that worked. A file that cannot be written costs the next run a tenth of a second and nothing else.
     pub fn put(&self, key: Key, preflight: Preflight) {
-        if !matches!(preflight, Preflight::Imported(_) | Preflight::Failed(_)) {
+        if !matches!(preflight, Preflight::Imported(_)) {
             return;
         }
         if let Some(file) = self.file(&key)
@@ -77,13 +77,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn definite_results_survive_in_files_and_others_are_not_kept() {
+    fn imports_that_worked_survive_in_files_and_others_are_not_kept() {
         let directory = tempfile::tempdir().unwrap();
         let cache = |agent: &str| PreflightCache::new(Some(directory.path().to_owned()), Digest::of(agent.as_bytes()));
         let key = (Digest::of(b"bundle"), Digest::of(b"binary"));
         let first = cache("a");
-        first.put(key.clone(), Preflight::Hung);
-        assert_eq!(first.get(&key), None);
+        for other in [Preflight::Hung, Preflight::Failed(Default::default()), Preflight::Died(String::new())] {
+            first.put(key.clone(), other);
+            assert_eq!(first.get(&key), None);
+        }
         first.put(key.clone(), Preflight::Imported(Vec::new()));
         assert_eq!(cache("a").get(&key), Some(Preflight::Imported(Vec::new())));
         assert_eq!(cache("b").get(&key), None, "another agent looks for itself");

@@ -123,12 +123,15 @@ impl Run<'_> {
             QueueName::Dead => lost(delivery.message()),
             _ => self.announced(delivery.message()).await,
         };
-        if let Some(outcome) = outcome {
-            self.schedule.record(&outcome);
-            self.keep(outcome);
-        } else {
-            tracing::error!("an announcement or a dead letter could not be read");
-        }
+        let Some(outcome) = outcome else {
+            // Nothing more will come for that case, so waiting for it would never end.
+            anyhow::bail!(
+                "the outcome of case {} was announced but cannot be read",
+                delivery.message().case().map_or_else(String::new, Into::into)
+            );
+        };
+        self.schedule.record(&outcome);
+        self.keep(outcome);
         delivery.ack().await?;
         Ok(())
     }

@@ -2,11 +2,13 @@
 //!
 //! It must never write outside of the folder, and a run that fails early leaves no older result that could be taken for its own.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use ocsweep_collector::{evidence, render, report, results};
 use ocsweep_proto::axes::VersionWord;
+use ocsweep_proto::ids::SweepId;
 use ocsweep_proto::keys;
 use ocsweep_proto::row::Results;
 use ocsweep_scheduler::plan::Plan;
@@ -20,23 +22,34 @@ use crate::settings::Settings;
 
 /// The run's id is of no use once it has ended; its records are kept until the next run.
 const RECORDS: &str = "sweeps";
+const LOCK: &str = ".lock";
 const REPORTS: [&str; 3] = [evidence::RESULTS, evidence::REPORT, evidence::JUNIT];
 
 pub(crate) struct Out {
     folder: PathBuf,
     pub(crate) store: Store,
+    /// Held as long as the run writes; the system drops it with the process.
+    _lock: File,
 }
 
 impl Out {
     pub(crate) async fn open(request: &Request) -> anyhow::Result<Self> {
         let folder = request.out.clone();
+        if !request.out_chosen {
+            // A checkout may bring its own link, and what is emptied here must be ours.
+            for part in [request.cwd.join(".opencode-ci"), folder.clone()] {
+                if part.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+                    return Err(
+                        refuse(&folder, &format!("{} is a symbolic link; choose the folder by hand with --out", part.display())).into()
+                    );
+                }
+            }
+        }
         std::fs::create_dir_all(&folder).map_err(|error| refuse(&folder, &error.to_string()))?;
         let real = folder.canonicalize().map_err(|error| refuse(&folder, &error.to_string()))?;
-        if !request.out_chosen && !real.starts_with(&request.cwd) {
-            return Err(refuse(&folder, "it leads out of the working directory; choose it by hand with --out").into());
-        }
+        let lock = lock(&real)?;
         let store = Store::local(&real).with_context(|| format!("cannot use the output folder {}", folder.display()))?;
-        let out = Self { folder: real, store };
+        let out = Self { folder: real, store, _lock: lock };
         for name in REPORTS {
             match std::fs::remove_file(out.folder.join(name)) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -50,7 +63,9 @@ impl Out {
 
     /// Empties the evidence folder of every planned case.
     pub(crate) async fn reset(&self, plan: &Plan) -> anyhow::Result<()> {
-        self.store.delete_prefix(RECORDS).await.context("cannot remove the records of the last run")?;
+        for old in records_of_runs(&self.folder.join(RECORDS)) {
+            self.store.delete_prefix(&format!("{RECORDS}/{old}")).await.context("cannot remove the records of the last run")?;
+        }
         for cell in &plan.cells {
             let word: VersionWord = cell.host.requested.parse().map_err(Refusal::configuration)?;
             for case in &cell.cases {
@@ -89,6 +104,29 @@ impl Out {
         }
         Ok(())
     }
+}
+
+/// Two runs that write the same evidence would leave a mixture.
+fn lock(folder: &Path) -> Result<File, Refusal> {
+    let path = folder.join(LOCK);
+    if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(refuse(folder, &format!("{} is no regular file", path.display())));
+    }
+    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(|error| refuse(folder, &error.to_string()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(refuse(folder, "another run is writing there; wait for it, or choose another folder with --out"))
+        }
+        Err(TryLockError::Error(error)) => Err(refuse(folder, &error.to_string())),
+    }
+}
+
+/// The names of earlier runs; whatever else lies there is not ours.
+fn records_of_runs(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.starts_with("run-") && SweepId::new(name.as_str()).is_ok()).collect()
 }
 
 fn refuse(path: &Path, problem: &str) -> Refusal {

@@ -2,6 +2,7 @@
 //! never with a verdict on the plugin.
 
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
@@ -106,9 +107,13 @@ fn a_binary_of_another_version_is_refused() {
     }
     let project = Project::new();
     project.run(&["--opencode", "1.2.3"]).refused(&["OPENCODE_BIN", "1.2.3"]);
-    for wrong in ["/nonexistent/opencode", "/etc/hostname", "/tmp"] {
+    project.file("text", "no program");
+    let text = project.path().join("text").to_string_lossy().into_owned();
+    for wrong in ["/nonexistent/opencode", "/tmp", &text] {
         project.call(&[]).env("OPENCODE_BIN", wrong).run().refused(&["OPENCODE_BIN", wrong]);
     }
+    std::fs::set_permissions(&text, std::fs::Permissions::from_mode(0o755)).unwrap();
+    project.call(&[]).env("OPENCODE_BIN", &text).run().refused(&["OPENCODE_BIN", "--version"]);
 }
 
 /// The first write of evidence that does not fit anywhere: a file system of a few pages instead of the output folder.

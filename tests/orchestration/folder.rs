@@ -96,6 +96,38 @@ fn a_folder_that_is_a_link_keeps_what_is_not_ours() {
     let elsewhere = tempfile::tempdir().unwrap();
     std::fs::write(elsewhere.path().join("precious.txt"), "mine").unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), project.out()).unwrap();
-    let ended = project.run(&[]).refused(&["leads out of the working directory"]);
+    let ended = project.run(&[]).refused(&["is a symbolic link"]);
     assert!(elsewhere.path().join("precious.txt").exists(), "{}", ended.describe());
+}
+
+#[test]
+fn what_is_not_ours_in_a_chosen_folder_stays() {
+    if !engine::is_there() {
+        return;
+    }
+    let project = Project::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let notes = elsewhere.path().join("sweeps/notes.txt");
+    std::fs::create_dir_all(notes.parent().unwrap()).unwrap();
+    std::fs::write(&notes, "mine").unwrap();
+    let old = elsewhere.path().join("sweeps/run-1-1/outcomes");
+    std::fs::create_dir_all(&old).unwrap();
+    std::fs::write(old.join("x.json"), "{}").unwrap();
+    project.run(&["--out", elsewhere.path().to_str().unwrap()]).expect(0);
+    assert!(notes.exists(), "a file that no run wrote was removed");
+    assert!(!old.join("x.json").exists(), "the records of an earlier run stay for ever");
+}
+
+#[test]
+fn two_runs_do_not_share_a_folder() {
+    if !engine::is_there() {
+        return;
+    }
+    let project = Project::new();
+    std::fs::create_dir_all(project.out()).unwrap();
+    let lock = std::fs::File::create(project.out().join(".lock")).unwrap();
+    lock.lock().unwrap();
+    project.run(&[]).refused(&["another run is writing there"]);
+    drop(lock);
+    project.run(&[]).expect(0);
 }

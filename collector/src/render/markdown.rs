@@ -138,7 +138,7 @@ impl Page {
             self.line("");
         }
         if let Some(evidence) = &row.evidence {
-            self.line(&format!("- Evidence: {}", code(&format!("{evidence}/"), LINE)));
+            self.line(&format!("- Evidence: {}", code(&format!("{}/", evidence.trim_end_matches('/')), LINE)));
         }
     }
 

@@ -33,12 +33,20 @@ fn crash(case: &Case<'_>, findings: &mut Findings) {
         Some(Exit::Signal(signal)) if !case.report().out_of_memory => {
             findings.add(Reason::HostCrashed, format!("the host process was ended by {}{}.", signal_name(signal), last_words(case)));
         }
-        Some(Exit::Code(0)) if !seen.finished() && seen.events.finishes == 0 && case.report().stub.primary > 0 => {
+        Some(Exit::Code(0)) if !seen.finished() && !went_idle(case) && case.report().stub.primary > 0 => {
             findings.add(Reason::HostCrashed, "opencode exited with code 0 before its turn was complete.");
         }
         Some(Exit::Code(code)) if code != 0 => exit_code(case, code, findings),
         _ => {}
     }
+}
+
+/// A turn can end behind a tool call, for example one that was refused, and a cut stream hides how it ended. Then the session's own last
+/// event, which both probes see, tells an end from a death; without it a process that was ended in the middle would pass.
+fn went_idle(case: &Case<'_>) -> bool {
+    let is_idle = |record: &&crate::evidence::Record| record.kind == "event" && record.text("type") == "session.idle";
+    let was_cut = case.report().dropped.get("stdout").is_some_and(|lost| *lost > 0);
+    (case.seen.events.finishes > 0 || was_cut) && case.seen.post.iter().chain(&case.seen.pre).any(|record| is_idle(&record))
 }
 
 /// The plugin's own call that ended the process. The host ends itself by the same function, so the stack decides; where the stack says

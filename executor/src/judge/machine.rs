@@ -74,6 +74,7 @@ fn cuts(case: &Case<'_>) -> Vec<String> {
         .filter(|(_, lost)| **lost > 0)
         .map(|(what, lost)| match what.as_str() {
             "writes-outside" | "project-files" => format!("the list of {what} was cut: {lost} more paths are not in the evidence."),
+            "leaked-processes" => format!("the list of {what} was cut: {lost} more are not in the evidence."),
             stream => {
                 format!("{stream} was cut: {lost} bytes above the limit of {} are not in the evidence.", case.work.limits.stream_bytes)
             }

@@ -113,8 +113,10 @@ pub(super) fn pending(case: &Case<'_>) -> Vec<String> {
     let plugin = &case.seen.plugin;
     let import = (plugin.alive && plugin.import.is_none()).then(|| format!("import of {}", entry(case)));
     let factories = plugin.factories.iter().filter(|run| !run.ended).map(|run| format!("factory {:?}", run.export));
-    let config = plugin.hooks.iter().any(|run| run.hook == "config" && !run.ended).then(|| "hook \"config\"".to_owned());
-    import.into_iter().chain(factories).chain(config).collect()
+    let mut hooks: Vec<String> = plugin.hooks.iter().filter(|run| !run.ended).map(|run| format!("hook {:?}", run.hook)).collect();
+    hooks.dedup();
+    hooks.truncate(5);
+    import.into_iter().chain(factories).chain(hooks).collect()
 }
 
 /// Calls of the host's client that never came back.

@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Failed, Preparer, write_spooled};
 use crate::case::describe;
-use crate::container::{Archive, Claim, FileMount, PlainExit, PlainSpec, ScratchVolume, TmpfsMount, VolumeMount, image};
+use crate::container::{Archive, Claim, FileMount, Kind, PlainExit, PlainSpec, ScratchVolume, TmpfsMount, VolumeMount, image};
 use crate::registry::Settings;
 use crate::subject::bundle::{self, BundleCaps, BundleOptions};
-use crate::subject::steps::{InputContent, InputFile, PrepareSteps, Step, StepEnd, environment, log_tail};
+use crate::subject::steps::{InputContent, InputFile, PrepareSteps, Step, StepEnd, StepKind, environment, log_tail};
 use crate::subject::{Bundle, BundleError};
 
 /// Where the scratch volume is in a prepare container.
@@ -137,7 +137,12 @@ impl Preparer {
         let file = tempfile::tempfile_in(spool).map_err(|error| spool_error(&error))?;
         let mut into = tokio::fs::File::from_std(file);
         let cap = BundleCaps::default().bytes.saturating_mul(ARCHIVE_FACTOR);
-        self.engine.download(volume.name(), TREE, cap, &mut into).await?;
+        self.engine.download(volume.name(), TREE, cap, &mut into).await.map_err(|error| match error.kind() {
+            // What the steps did to their own tree is theirs, not the engine's.
+            Kind::NotFound => Failed::new(last_reason(steps), "the steps removed the directory in which they ran."),
+            Kind::TooLarge(_) => Failed::new(last_reason(steps), format!("the steps left more than {cap} bytes in their tree.")),
+            _ => error.into(),
+        })?;
         let options = BundleOptions {
             directory: steps.directory.clone(),
             exclude: steps.exclude.clone(),
@@ -150,7 +155,18 @@ impl Preparer {
             bundle::scan_tar(std::io::BufReader::new(file), TREE, &spool, &options)
         });
         let scanned = scanned.await.map_err(|error| Failed::new(Reason::Docker, format!("reading the prepared tree failed: {error}.")))?;
-        scanned.map_err(|error| Failed::new(error.reason(), describe(&error)))
+        scanned.map_err(|error| {
+            let own = error.reason().fault() == Fault::Infrastructure;
+            Failed::new(if own { error.reason() } else { last_reason(steps) }, describe(&error))
+        })
+    }
+}
+
+/// What the tree is like after the last step is that step's doing.
+fn last_reason(steps: &PrepareSteps) -> Reason {
+    match steps.steps.last().map(|step| step.kind) {
+        Some(StepKind::Build) => Reason::BuildFailed,
+        Some(StepKind::Install) | None => Reason::InstallFailed,
     }
 }
 

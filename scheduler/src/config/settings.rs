@@ -127,20 +127,20 @@ fn gate(node: &Node, path: &Path<'_>, issues: &mut Issues) -> Option<GateConfig>
 
 fn limits(node: &Node, path: &Path<'_>, issues: &mut Issues) -> Option<LimitOverrides> {
     let mut fields = Fields::open(node, path, issues)?;
-    let mut limit = |key| fields.optional(key, integer(1, U64_MAX));
+    let mut limit = |key, name| fields.optional(key, integer(LimitOverrides::minimum(name).into(), U64_MAX));
     let limits = LimitOverrides {
-        memory_bytes: limit("memoryBytes"),
-        home_bytes: limit("homeBytes"),
-        tmp_bytes: limit("tmpBytes"),
-        project_bytes: limit("projectBytes"),
-        pids: limit("pids"),
-        nofile: limit("nofile"),
-        stream_bytes: limit("streamBytes"),
-        start_ms: limit("startMs"),
-        init_ms: limit("initMs"),
-        no_output_ms: limit("noOutputMs"),
-        load_ms: limit("loadMs"),
-        prepare_ms: limit("prepareMs"),
+        memory_bytes: limit("memoryBytes", "memory_bytes"),
+        home_bytes: limit("homeBytes", "home_bytes"),
+        tmp_bytes: limit("tmpBytes", "tmp_bytes"),
+        project_bytes: limit("projectBytes", "project_bytes"),
+        pids: limit("pids", "pids"),
+        nofile: limit("nofile", "nofile"),
+        stream_bytes: limit("streamBytes", "stream_bytes"),
+        start_ms: limit("startMs", "start_ms"),
+        init_ms: limit("initMs", "init_ms"),
+        no_output_ms: limit("noOutputMs", "no_output_ms"),
+        load_ms: limit("loadMs", "load_ms"),
+        prepare_ms: limit("prepareMs", "prepare_ms"),
     };
     fields.close();
     Some(limits)

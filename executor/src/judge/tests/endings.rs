@@ -147,6 +147,35 @@ fn a_host_that_dies_is_a_crash() {
 }
 
 #[test]
+fn a_host_that_dies_behind_a_tool_call_is_a_crash_unless_its_session_went_idle() {
+    let ended_by_tool = |idle: bool| {
+        let mut run = Run::load();
+        run.events.retain(|event| event["type"] != "text");
+        for event in &mut run.events {
+            if event["type"] == "step_finish" {
+                event["part"]["reason"] = json!("tool-calls");
+            }
+        }
+        if idle {
+            run.post.push(json!({"kind": "event", "type": "session.idle"}));
+        }
+        run
+    };
+    fails(&ended_by_tool(false), Reason::HostCrashed, &["code 0 before its turn was complete"]);
+    assert_eq!(ended_by_tool(true).judge().reason, None);
+}
+
+#[test]
+fn a_cut_stream_is_no_crash_when_the_session_went_idle() {
+    let mut run = Run::load();
+    run.events.clear();
+    run.raw.report.dropped.insert("stdout".to_owned(), 10);
+    fails(&run, Reason::HostCrashed, &["code 0 before its turn was complete"]);
+    run.post.push(json!({"kind": "event", "type": "session.idle"}));
+    assert_eq!(run.judge().reason, None);
+}
+
+#[test]
 fn no_model_call_is_never_a_pass() {
     for mut run in [Run::load(), Run::scripted("{}")] {
         run.raw.report.stub.primary = 0;
