@@ -19,6 +19,8 @@ const MIB: u64 = 1024 * 1024;
 const RUN_BYTES: u64 = 16 * MIB;
 /// Shared memory: nothing that a case needs. It counts in the container's memory.
 const SHM_BYTES: u64 = 16 * MIB;
+/// The largest file of a plain container: as much as a whole bundle may hold.
+const LARGEST_FILE_BYTES: u64 = 2048 * MIB;
 /// What the agent keeps of root's powers. It lacks `DAC_OVERRIDE` on purpose: it cannot write into the user's directories.
 const AGENT_CAPABILITIES: [&str; 5] = ["SETUID", "SETGID", "KILL", "CHOWN", "DAC_READ_SEARCH"];
 
@@ -149,11 +151,15 @@ pub(crate) fn plain_container(spec: &PlainSpec, labels: Labels) -> ContainerCrea
         read_only: Some(true),
         ..Mount::default()
     });
+    let limits = hardened(spec.memory_bytes, spec.pids, spec.nofile);
+    // A step writes to a volume, which has no size limit here: at least no single file can fill the disk.
+    let ulimits = limits.ulimits.clone().into_iter().flatten().chain([ulimit("fsize", LARGEST_FILE_BYTES)]).collect();
     let host = HostConfig {
+        ulimits: Some(ulimits),
         network_mode: Some(if spec.network { "bridge" } else { "none" }.to_owned()),
         tmpfs: Some(spec.tmpfs.iter().map(|mount| (mount.target.clone(), tmpfs_options(mount.bytes, spec.uid))).collect()),
         mounts: Some(volumes.chain(files).collect()),
-        ..hardened(spec.memory_bytes, spec.pids, spec.nofile)
+        ..limits
     };
     ContainerCreateBody {
         image: Some(spec.image.clone()),

@@ -54,7 +54,10 @@ fn went_idle(case: &Case<'_>) -> bool {
 pub(super) fn plugin_exit<'a>(case: &Case<'a>) -> Option<&'a ExitCall> {
     let own = |exit: &&ExitCall| match exit.origin.as_str() {
         "plugin" => true,
-        "unknown" => !exit.listeners.is_empty() || !exit.during.is_empty(),
+        // The host's own exit carries its frames, and it does not report success in the middle of a turn.
+        "unknown" => {
+            !exit.listeners.is_empty() || !exit.during.is_empty() || (case.report().exit == Some(Exit::Code(0)) && !case.seen.finished())
+        }
         "host" => false,
         _ => exit.stack.contains(paths::BUNDLE),
     };

@@ -113,6 +113,11 @@ fn a_plugin_that_ends_the_host_is_blamed() {
     run.observer.pop();
     run.observer.push(unknown(json!([])));
     fails(&run, Reason::HostCrashed, &["opencode exited with code 1"]);
+    let mut run = Run::load().silent(Exit::Code(0));
+    let mut quiet = unknown(json!([]));
+    quiet["code"] = json!(0);
+    run.observer.push(quiet);
+    fails(&run, Reason::HostCrashed, &["process.exit(0)"]);
     // The host ends itself by the same call.
     let mut run = Run::load();
     run.observer.push(exit_record(HOST_STACK, 0));
