@@ -48,6 +48,12 @@ impl Failed {
         Self { reason, text: text.into(), log: String::new() }
     }
 
+    /// The machine's disk did not take or give something.
+    pub(crate) fn of_disk(what: &str, error: &std::io::Error) -> Self {
+        let reason = if error.kind() == std::io::ErrorKind::StorageFull { Reason::DiskFullHost } else { Reason::Store };
+        Self::new(reason, format!("cannot {what}: {error}."))
+    }
+
     /// A mistake of whoever asked; a run ends with it before any case, a sweep makes it a row.
     fn configuration(text: impl Into<String>) -> Self {
         Self::new(Reason::ScenarioConfig, text)
@@ -127,10 +133,7 @@ impl Preparer {
     }
 
     pub(crate) fn spool_directory(&self) -> Result<PathBuf, Failed> {
-        std::fs::create_dir_all(&self.spool).map_err(|error| {
-            let reason = if error.kind() == std::io::ErrorKind::StorageFull { Reason::DiskFullHost } else { Reason::Store };
-            Failed::new(reason, format!("cannot make {}: {error}.", self.spool.display()))
-        })?;
+        std::fs::create_dir_all(&self.spool).map_err(|error| Failed::of_disk(&format!("make {}", self.spool.display()), &error))?;
         Ok(self.spool.clone())
     }
 }

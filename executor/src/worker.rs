@@ -9,8 +9,7 @@ use ocsweep_proto::axes::VersionWord;
 use ocsweep_proto::ids::ScenarioId;
 use ocsweep_proto::job::{CaseWork, FORMAT, Job, Work};
 use ocsweep_proto::keys;
-use ocsweep_proto::outcome::{Announcement, Outcome, Unprepared, WorkResult};
-use ocsweep_proto::row::CaseRow;
+use ocsweep_proto::outcome::{Announcement, Outcome, WorkResult};
 use ocsweep_proto::verdict::Reason;
 use ocsweep_transport::queue::{Delivery, Message, Queue, QueueError, QueueName};
 use ocsweep_transport::store::{Put, Store, StoreError};
@@ -210,18 +209,8 @@ impl Unable {
     }
 
     fn answer(&self, job: &Job) -> Announcement {
-        let failures = vec![format!("{}.", self.text.lines().next().unwrap_or_default())];
-        let result = match &job.work {
-            Work::Prepare(_) => {
-                WorkResult::Unprepared(Unprepared { reason: self.reason, failures, log_tail: String::new(), duration_ms: 0 })
-            }
-            Work::Case(work) => {
-                let row = CaseRow::blank(work.id.as_str(), work.tier, &work.host.requested, work.variant.as_str());
-                WorkResult::Case(Box::new(CaseRow { failures, ..row.ended(Some(self.reason)) }))
-            }
-        };
-        let record =
-            Outcome { format: FORMAT, sweep: job.sweep.clone(), case: job.case.clone(), attempt: job.attempt, result, tui_only: false };
+        let text = format!("{}.", self.text.lines().next().unwrap_or_default());
+        let record = Outcome::not_run(job, self.reason, text);
         Announcement {
             format: FORMAT,
             sweep: job.sweep.clone(),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{CaseId, SweepId};
-use crate::job::Subject;
+use crate::job::{FORMAT, Job, Subject, Work};
 use crate::row::CaseRow;
 use crate::verdict::Reason;
 
@@ -72,6 +72,20 @@ pub struct Announcement {
 }
 
 impl Outcome {
+    /// The record of a job that nothing ran, for example because its executor died or has no engine.
+    #[must_use]
+    pub fn not_run(job: &Job, reason: Reason, text: String) -> Self {
+        let failures = vec![text];
+        let result = match &job.work {
+            Work::Prepare(_) => WorkResult::Unprepared(Unprepared { reason, failures, log_tail: String::new(), duration_ms: 0 }),
+            Work::Case(work) => {
+                let row = CaseRow::blank(work.id.as_str(), work.tier, &work.host.requested, work.variant.as_str());
+                WorkResult::Case(Box::new(CaseRow { failures, ..row.ended(Some(reason)) }))
+            }
+        };
+        Self { format: FORMAT, sweep: job.sweep.clone(), case: job.case.clone(), attempt: job.attempt, result, tui_only: false }
+    }
+
     /// The reason of the attempt, `None` for a pass or a prepared subject.
     #[must_use]
     pub fn reason(&self) -> Option<Reason> {

@@ -5,10 +5,9 @@
 use std::sync::Arc;
 
 use ocsweep_proto::ids::CaseId;
-use ocsweep_proto::job::{FORMAT, Job, Work};
+use ocsweep_proto::job::{Job, Work};
 use ocsweep_proto::keys;
 use ocsweep_proto::outcome::{Announcement, Outcome, WorkResult};
-use ocsweep_proto::row::CaseRow;
 use ocsweep_proto::verdict::Reason;
 use ocsweep_scheduler::plan::Plan;
 use ocsweep_scheduler::schedule::{Action, Schedule};
@@ -182,20 +181,5 @@ fn queue_of(job: &Job) -> QueueName {
 /// A job whose executor died at every delivery.
 fn lost(message: &Message) -> Option<Outcome> {
     let job: Job = serde_json::from_slice(&message.body).ok()?;
-    let text = "the worker ended unexpectedly at every delivery of this job.".to_owned();
-    let result = match &job.work {
-        Work::Prepare(_) => WorkResult::Unprepared(ocsweep_proto::outcome::Unprepared {
-            reason: Reason::ExecutorLost,
-            failures: vec![text],
-            log_tail: String::new(),
-            duration_ms: 0,
-        }),
-        Work::Case(work) => {
-            let mut row =
-                CaseRow::blank(work.id.as_str(), work.tier, &work.host.requested, work.variant.as_str()).ended(Some(Reason::ExecutorLost));
-            row.failures.push(text);
-            WorkResult::Case(Box::new(row))
-        }
-    };
-    Some(Outcome { format: FORMAT, sweep: job.sweep, case: job.case, attempt: job.attempt, result, tui_only: false })
+    Some(Outcome::not_run(&job, Reason::ExecutorLost, "the worker ended unexpectedly at every delivery of this job.".to_owned()))
 }

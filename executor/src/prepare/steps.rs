@@ -206,21 +206,13 @@ fn tree_archive(base: Option<&Bundle>, files: &[InputFile], spool: &Path) -> std
     Ok(file)
 }
 
+/// What a step may change belongs to its user.
 fn header(kind: EntryType, mode: u32, bytes: u64) -> Header {
-    let mut header = Header::new_gnu();
-    header.set_entry_type(kind);
-    header.set_mode(mode);
-    header.set_size(bytes);
-    header.set_mtime(0);
-    header.set_uid(u64::from(paths::UID));
-    header.set_gid(u64::from(paths::UID));
-    header
+    bundle::header(kind, mode, bytes, paths::UID)
 }
 
 fn spool_error(error: &std::io::Error) -> Failed {
-    let reason = if error.kind() == std::io::ErrorKind::StorageFull { Reason::DiskFullHost } else { Reason::Store };
-    debug_assert!(reason.fault() == Fault::Infrastructure);
-    Failed::new(reason, format!("cannot spool the subject: {error}."))
+    Failed::of_disk("spool the subject", error)
 }
 
 #[cfg(test)]

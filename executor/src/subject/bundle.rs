@@ -23,6 +23,7 @@ mod write;
 
 pub use read::scan_tar;
 pub use scan::{scan, scan_blocking};
+pub(crate) use write::header;
 pub use write::write_tar;
 
 use contents::Item;

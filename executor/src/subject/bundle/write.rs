@@ -12,6 +12,8 @@ use tar::{EntryType, Header};
 use super::contents::{FileItem, Item};
 use super::{Builder, Bundle, BundleError, Source, scan, tree};
 
+const ROOT: u32 = 0;
+
 /// Writes the archive and returns the writer. Blocks; call it on a thread that may. Every content is checked against the digest on the way.
 ///
 /// # Errors
@@ -22,10 +24,10 @@ pub fn write_tar<W: Write>(bundle: &Bundle, out: W) -> Result<W, BundleError> {
     for (path, item) in &bundle.items {
         let name = Path::new(std::ffi::OsStr::from_bytes(path));
         match item {
-            Item::Directory => builder.append_data(&mut header(EntryType::Directory, 0o755, 0), name, io::empty()).map_err(failed)?,
+            Item::Directory => builder.append_data(&mut header(EntryType::Directory, 0o755, 0, ROOT), name, io::empty()).map_err(failed)?,
             Item::Link(target) => {
                 let target = Path::new(std::ffi::OsStr::from_bytes(target));
-                builder.append_link(&mut header(EntryType::Symlink, 0o777, 0), name, target).map_err(failed)?;
+                builder.append_link(&mut header(EntryType::Symlink, 0o777, 0, ROOT), name, target).map_err(failed)?;
             }
             Item::File(file) => append_file(&mut builder, &bundle.source, path, file)?,
         }
@@ -45,20 +47,21 @@ fn append_file<W: Write>(builder: &mut tar::Builder<W>, source: &Source, path: &
     // One byte more than announced is enough to see that a file has grown.
     let limited = hashed.by_ref().take(file.bytes);
     builder
-        .append_data(&mut header(EntryType::Regular, mode, file.bytes), name, limited)
+        .append_data(&mut header(EntryType::Regular, mode, file.bytes, ROOT), name, limited)
         .map_err(|source| BundleError::Write { source })?;
     let grown = hashed.inner.read(&mut [0]).map_err(scan::unreadable(path))? > 0;
     if grown || hashed.bytes != file.bytes || hashed.builder.finish() != file.digest { Err(changed()) } else { Ok(()) }
 }
 
-fn header(kind: EntryType, mode: u32, bytes: u64) -> Header {
+/// The header of an entry without a time, so that equal contents give equal bytes.
+pub(crate) fn header(kind: EntryType, mode: u32, bytes: u64, owner: u32) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
     header.set_mode(mode);
     header.set_size(bytes);
     header.set_mtime(0);
-    header.set_uid(0);
-    header.set_gid(0);
+    header.set_uid(owner.into());
+    header.set_gid(owner.into());
     header
 }
 
