@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ocsweep_proto::agent::After;
+use ocsweep_proto::axes::Isolation;
 use ocsweep_proto::digest::Digest;
 use ocsweep_proto::job::{CaseWork, Host};
 use ocsweep_proto::redact::Secrets;
@@ -82,6 +83,9 @@ impl CaseRunner {
     fn blank(&self, work: &CaseWork) -> CaseRow {
         let mut row = CaseRow::blank(work.id.as_str(), work.tier, &work.host.requested, work.variant.as_str());
         row.resolved = Some(work.host.resolved.clone());
+        row.line = Some(work.host.line);
+        row.jit = Some(work.jit);
+        row.isolation = Some(Isolation::Docker);
         row.digests.subject = Some(work.subject.digest.to_string());
         row.digests.binary = Some(work.host.digest.to_string());
         row.digests.scenario = work.scenario_digest().ok().map(|digest| digest.to_string());

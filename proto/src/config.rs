@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::axes::VersionWord;
+use crate::axes::{Flavour, Jit, VersionWord};
+use crate::ids::VariantName;
 use crate::limits::LimitOverrides;
 
 /// A plugin author's configuration.
@@ -25,6 +26,12 @@ pub struct Config {
     pub gate: GateConfig,
     /// How much the host logs.
     pub log_level: LogLevel,
+    /// How the host's JavaScript engine is tuned; reduced for load and scripted cases, full for live ones, unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jit: Option<Jit>,
+    /// Named overlays on every cell; one that is called `default` and overlays nothing when the list is empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<Variant>,
     /// Limits of a case container; what is absent keeps its default.
     pub limits: LimitOverrides,
 }
@@ -53,6 +60,43 @@ pub struct PluginConfig {
 impl Default for PluginConfig {
     fn default() -> Self {
         Self { path: ".".to_owned(), entry: None, install: None, build: None, options: Map::new(), ui: false }
+    }
+}
+
+/// A named overlay on a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// Unique among the variants.
+    pub name: VariantName,
+    /// Which build of the host binary runs.
+    #[serde(default)]
+    pub flavour: Flavour,
+    /// Container image that cases run in; required for musl.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub image: Option<String>,
+    /// Plugin options, merged over the configuration's and under the scenario's, key by key, not deeper.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub options: Map<String, Value>,
+    /// Environment variables of the host, as literal strings; none of the harness's own names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Merged deeply under the harness's own keys of the host's global configuration.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub config: Map<String, Value>,
+}
+
+impl Default for Variant {
+    fn default() -> Self {
+        Self {
+            name: VariantName::default_variant(),
+            flavour: Flavour::default(),
+            image: None,
+            options: Map::new(),
+            env: BTreeMap::new(),
+            config: Map::new(),
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::axes::{Line, Tier};
+use std::collections::BTreeMap;
+
+use crate::axes::{Flavour, Jit, Line, Tier};
 use crate::config::{InventoryExpect, LogLevel, PluginConfig};
 use crate::digest::Digest;
 use crate::ids::{CaseId, ScenarioId, SweepId, VariantName};
@@ -141,6 +143,32 @@ pub struct Host {
     pub digest: Digest,
 }
 
+/// What a variant changes of how a case is run; its options are merged into the case's already.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Overlay {
+    /// Which build of the host binary runs.
+    pub flavour: Flavour,
+    /// Container image instead of the executor's own.
+    pub image: Option<String>,
+    /// Environment variables of the host.
+    pub env: BTreeMap<String, String>,
+    /// Merged deeply under the harness's own keys of the host's global configuration.
+    pub config: Map<String, Value>,
+}
+
+/// The author's own tests, run by bun in a container.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BunTests {
+    /// Test files below the working directory, relative to it, with forward slashes, in order.
+    pub files: Vec<String>,
+    /// The exact version of bun.
+    pub version: String,
+    /// Digest of the bun binary.
+    pub digest: Digest,
+}
+
 /// A case to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -163,6 +191,15 @@ pub struct CaseWork {
     pub options: Map<String, Value>,
     /// The host's log level.
     pub log_level: LogLevel,
+    /// What the variant changes of how the case is run.
+    #[serde(default)]
+    pub overlay: Overlay,
+    /// How the host's JavaScript engine is tuned.
+    #[serde(default)]
+    pub jit: Jit,
+    /// The author's own test files, for the case `bun-test`; such a case has no scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bun: Option<BunTests>,
     /// Limits.
     pub limits: Limits,
 }
@@ -173,7 +210,8 @@ impl CaseWork {
     /// # Errors
     /// When a part cannot be written as JSON.
     pub fn scenario_digest(&self) -> Result<Digest, serde_json::Error> {
-        Digest::of_json(&(&self.id, &self.scenario, &self.expect, &self.options, &self.log_level))
+        let run = (&self.overlay, &self.jit, &self.bun);
+        Digest::of_json(&(&self.id, &self.scenario, &self.expect, &self.options, &self.log_level, run))
     }
 
     /// The bound of the whole case in milliseconds.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::axes::Tier;
+use crate::axes::{Isolation, Jit, Line, Tier};
 use crate::verdict::{Reason, Verdict};
 
 /// The file.
@@ -70,6 +70,15 @@ pub struct CaseRow {
     /// The variant.
     #[serde(default = "default_variant")]
     pub variant: String,
+    /// The host's line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<Line>,
+    /// How the host's JavaScript engine was tuned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jit: Option<Jit>,
+    /// What kept the case apart from the machine; absent on rows that nothing ran for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
     /// True on skipped rows too: look at `verdict`, or at `skipped` first.
     pub pass: bool,
     /// How the case ended.
@@ -233,6 +242,9 @@ impl CaseRow {
             opencode: opencode.to_owned(),
             resolved: None,
             variant: variant.to_owned(),
+            line: None,
+            jit: None,
+            isolation: None,
             pass: false,
             verdict: Verdict::Indeterminate,
             reason: None,

@@ -1,10 +1,10 @@
 //! The plan: one subject, its cells and every case of them, with stable ids. Pure expansion; it must never resolve a version, touch a
 //! file or look at an outcome.
 
-use ocsweep_proto::axes::Tier;
+use ocsweep_proto::axes::{Jit, Tier};
 use ocsweep_proto::config::{Config, InventoryExpect, LogLevel};
 use ocsweep_proto::ids::{CaseAxes, CaseId, ScenarioId, SweepId, VariantName};
-use ocsweep_proto::job::{CaseWork, Host, PrepareWork, Subject};
+use ocsweep_proto::job::{CaseWork, Host, Overlay, PrepareWork, Subject};
 use ocsweep_proto::limits::Limits;
 use ocsweep_proto::scenario::{Mode, Scenario};
 use serde_json::{Map, Value};
@@ -58,6 +58,7 @@ struct Settings {
     expect: InventoryExpect,
     options: Map<String, Value>,
     log_level: LogLevel,
+    jit: Option<Jit>,
     limits: Limits,
     live_skip: Option<LiveSkip>,
     live_keys: Vec<String>,
@@ -107,6 +108,7 @@ impl Plan {
                 expect: input.config.expect,
                 options: input.config.plugin.options,
                 log_level: input.config.log_level,
+                jit: input.config.jit,
                 limits: input.config.limits.resolve(),
                 live_skip: input.live_skip,
                 live_keys: input.config.live.keys,
@@ -159,6 +161,9 @@ impl Plan {
             expect: self.settings.expect.clone(),
             options,
             log_level: self.settings.log_level,
+            overlay: Overlay::default(),
+            jit: self.settings.jit.unwrap_or(if case.tier == Tier::Live { Jit::Full } else { Jit::Reduced }),
+            bun: None,
             limits: self.settings.limits.clone(),
         }
     }

@@ -239,6 +239,7 @@ impl Schedule {
 fn blank(cell: &Cell, case: &PlannedCase) -> CaseRow {
     let mut row = CaseRow::blank(case.id.as_str(), case.tier, &cell.host.requested, cell.variant.as_str());
     row.resolved = Some(cell.host.resolved.clone());
+    row.line = Some(cell.host.line);
     row
 }
 

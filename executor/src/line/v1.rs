@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use ocsweep_proto::agent::{AgentJob, Deadlines, FORMAT, HostTask, ObservedPlugin, Preflight, Root, Seed, Task, TuiTask, paths};
+use ocsweep_proto::agent::{AgentJob, Deadlines, FORMAT, HostTask, ObservedPlugin, Preflight, Root, Seed, StandIn, Task, TuiTask, paths};
 use ocsweep_proto::config::LogLevel;
 use ocsweep_proto::job::CaseWork;
 use ocsweep_proto::scenario::Step;
@@ -61,10 +61,10 @@ fn host_task(work: &CaseWork, preflight: Option<Preflight>) -> Result<Task, Line
     let files = work.scenario.iter().flat_map(|scenario| &scenario.expect.files);
     Ok(Task::Host(Box::new(HostTask {
         argv: argv(work.log_level),
-        env: host_env()?,
+        env: host_env(work)?,
         stdin,
         script,
-        plugin: ObservedPlugin { entry: in_bundle(&server.path), npm: work.subject.npm.clone(), preflight },
+        plugin: ObservedPlugin { entry: in_bundle(&server.path), npm: work.subject.npm.clone(), preflight, stand_in: StandIn::Observer },
         read_files: files.map(|file| file.path.clone()).collect(),
     })))
 }
@@ -103,7 +103,7 @@ fn base_env() -> BTreeMap<String, String> {
     .collect()
 }
 
-fn host_env() -> Result<BTreeMap<String, String>, LineError> {
+fn host_env(work: &CaseWork) -> Result<BTreeMap<String, String>, LineError> {
     let mut env = base_env();
     let post = json!({"plugin": [[asset_url("probe-post.mjs"), {"out": format!("{}/post.fifo", paths::PROBE)}]]});
     let own = [
@@ -118,6 +118,7 @@ fn host_env() -> Result<BTreeMap<String, String>, LineError> {
         ("OPENCODE_CONFIG_CONTENT", serde_json::to_string(&post)?),
     ];
     env.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    env.extend(super::jit_env(work.jit).iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     Ok(env)
 }
 

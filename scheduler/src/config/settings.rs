@@ -1,6 +1,6 @@
 //! Decoder of `config.yaml` and `config.json`.
 
-use ocsweep_proto::axes::{VERSION_RULE, VersionWord};
+use ocsweep_proto::axes::{Jit, VERSION_RULE, VersionWord};
 use ocsweep_proto::config::{Bootstrap, Config, GateConfig, InventoryExpect, LiveConfig, LogLevel, OpencodeConfig, PluginConfig};
 use ocsweep_proto::limits::LimitOverrides;
 
@@ -24,6 +24,8 @@ pub(crate) fn config(node: &Node, issues: &mut Issues) -> Config {
         live: fields.optional("live", live).unwrap_or_default(),
         gate: fields.optional("gate", gate).unwrap_or_default(),
         log_level: fields.optional("logLevel", word(&[("info", LogLevel::Info), ("all", LogLevel::All)])).unwrap_or_default(),
+        jit: fields.optional("jit", word(&[("reduced", Jit::Reduced), ("full", Jit::Full)])),
+        variants: Vec::new(),
         limits: fields.optional("limits", limits).unwrap_or_default(),
     };
     fields.close();

@@ -166,6 +166,9 @@ fn work() -> CaseWork {
         expect: InventoryExpect::default(),
         options: Map::new(),
         log_level: LogLevel::Info,
+        overlay: ocsweep_proto::job::Overlay::default(),
+        jit: ocsweep_proto::axes::Jit::Full,
+        bun: None,
         limits: Limits::default(),
     }
 }

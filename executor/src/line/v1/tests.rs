@@ -34,6 +34,9 @@ fn work(scenario: Option<Value>) -> CaseWork {
         expect: InventoryExpect::default(),
         options: json!({"x": 1}).as_object().unwrap().clone(),
         log_level: LogLevel::Info,
+        overlay: ocsweep_proto::job::Overlay::default(),
+        jit: ocsweep_proto::axes::Jit::Full,
+        bun: None,
         limits: Limits::default(),
     }
 }
