@@ -132,7 +132,7 @@ fn read_config(cwd: &Path, path: Option<&str>, blocks: &mut Vec<String>) -> Conf
 
 /// Reads a file by the syntax that its name says. An empty YAML document is the empty object.
 fn parse(cwd: &Path, label: &str, issues: &mut Issues) -> Result<(Source, Node), Failure> {
-    let source = Source::read(&cwd.join(label), label)?;
+    let source = Source::read(cwd, &cwd.join(label), label)?;
     let parsed =
         if label.ends_with(".json") { json::parse(&source.text, json::Dialect::Json, issues) } else { yaml::parse(&source.text, issues) };
     match parsed {

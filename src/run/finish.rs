@@ -47,6 +47,9 @@ impl Out {
         }
         std::fs::create_dir_all(&folder).map_err(|error| refuse(&folder, &error.to_string()))?;
         let real = folder.canonicalize().map_err(|error| refuse(&folder, &error.to_string()))?;
+        if real.join(RECORDS).symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
+            return Err(refuse(&folder, &format!("{} is no directory", folder.join(RECORDS).display())).into());
+        }
         let lock = lock(&real)?;
         let store = Store::local(&real).with_context(|| format!("cannot use the output folder {}", folder.display()))?;
         let out = Self { folder: real, store, _lock: lock };

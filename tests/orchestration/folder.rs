@@ -101,6 +101,18 @@ fn a_folder_that_is_a_link_keeps_what_is_not_ours() {
 }
 
 #[test]
+fn records_that_are_a_link_are_refused() {
+    if !engine::is_there() {
+        return;
+    }
+    let project = Project::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(project.out()).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), project.out().join("sweeps")).unwrap();
+    project.run(&[]).refused(&["sweeps is no directory"]);
+}
+
+#[test]
 fn what_is_not_ours_in_a_chosen_folder_stays() {
     if !engine::is_there() {
         return;

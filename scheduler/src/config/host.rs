@@ -43,7 +43,7 @@ pub fn check_host_configs(cwd: &Path, plugin_path: &str, scenarios: &[ScenarioFi
             let path = cwd.join(&label);
             // A file that is not there, or that only the container will have, is nobody's mistake.
             if path.symlink_metadata().is_ok() {
-                check.source(Source::read(&path, &label).map_err(|failure| (label, failure)), Place::Checkout);
+                check.source(Source::read(cwd, &path, &label).map_err(|failure| (label, failure)), Place::Checkout);
             }
         }
     }

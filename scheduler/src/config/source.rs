@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::node::Span;
 
@@ -52,12 +52,25 @@ pub(crate) struct Position {
 }
 
 impl Source {
-    /// Reads a file of at most [`MAX_BYTES`] bytes as UTF-8, without its byte-order mark.
-    pub(crate) fn read(path: &Path, label: impl Into<String>) -> Result<Self, Failure> {
-        let bytes = read_bounded(path)?;
+    /// Reads a file of the checkout around `cwd`, of at most [`MAX_BYTES`] bytes, as UTF-8, without its byte-order mark.
+    pub(crate) fn read(cwd: &Path, path: &Path, label: impl Into<String>) -> Result<Self, Failure> {
+        let bytes = read_bounded(&inside(cwd, path)?)?;
         let text = decode(bytes)?;
         Ok(Self { label: label.into(), text })
     }
+}
+
+/// The real path of a file, unless a link leads it out of the checkout: a message that shows a line of the file must not show one of
+/// somebody else's. The checkout is the git top level, as for a bundle, else the working directory.
+fn inside(cwd: &Path, path: &Path) -> Result<PathBuf, Failure> {
+    let real = |path: &Path| path.canonicalize().map_err(|error| Failure::new(format!("cannot be read: {error}")));
+    let (cwd, path) = (real(cwd)?, real(path)?);
+    let root = cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(&cwd);
+    if path.starts_with(root) {
+        return Ok(path);
+    }
+    let failure = Failure::new(format!("cannot be read: it is a link that leads out of {}", root.display()));
+    Err(failure.with_hint("put the file itself there"))
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -137,7 +150,24 @@ mod tests {
     #[test]
     fn a_directory_is_an_error_and_not_a_panic() {
         let dir = tempfile::tempdir().unwrap();
-        let failure = Source::read(dir.path(), "x").unwrap_err();
+        let failure = Source::read(dir.path(), dir.path(), "x").unwrap_err();
         assert_eq!(failure.message, "cannot be read: it is not a regular file");
+    }
+
+    #[test]
+    fn a_link_may_stay_in_the_checkout_and_not_leave_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().join("checkout/plugin");
+        std::fs::create_dir_all(&cwd).unwrap();
+        std::fs::write(dir.path().join("secret"), "password: 1").unwrap();
+        std::fs::write(dir.path().join("checkout/shared.yaml"), "a: 1").unwrap();
+        std::os::unix::fs::symlink("../../secret", cwd.join("out.yaml")).unwrap();
+        std::os::unix::fs::symlink("../shared.yaml", cwd.join("in.yaml")).unwrap();
+        let read = |name: &str| Source::read(&cwd, &cwd.join(name), name);
+        assert!(read("out.yaml").unwrap_err().message.contains("a link that leads out of"));
+        assert!(read("in.yaml").is_err(), "without a repository the working directory is the checkout");
+        std::fs::create_dir(dir.path().join("checkout/.git")).unwrap();
+        assert_eq!(read("in.yaml").unwrap().text, "a: 1");
+        assert!(read("out.yaml").is_err());
     }
 }
