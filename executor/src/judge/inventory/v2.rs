@@ -1,0 +1,110 @@
+//! Foreign plugins and log problems of line v2, where the host lists every plugin with its source and logs what it could not load.
+
+use ocsweep_proto::agent::paths;
+use ocsweep_proto::verdict::Reason;
+
+use super::{COMMON_WORDS, SHOWN_NAMES, has_word};
+use crate::evidence::{LogLine, PluginEntry};
+use crate::judge::findings::Findings;
+use crate::judge::stage::{definition, v2};
+use crate::judge::{Case, host, show};
+
+/// Ids of the probes.
+const PROBE_IDS: [&str; 2] = ["opencode-plugin-ci.probe.pre", "opencode-plugin-ci.probe.post"];
+/// Directories of the probes and of the stand-in, below the assets.
+const OWN_DIRECTORIES: [&str; 3] = ["probe-pre", v2::SHIM, "probe-post"];
+
+/// Adds plugins that neither the harness nor the scenario's own project config put there, each once, in the order of the list.
+pub(super) fn foreign(case: &Case<'_>, findings: &mut Findings) {
+    let Some(inventory) = &case.seen.inventory else { return };
+    let mut foreign: Vec<String> = Vec::new();
+    for entry in inventory.entries.iter().filter(|entry| !is_allowed(case, entry) && !is_the_scenarios(case, entry)) {
+        let name = entry.id.clone().or_else(|| entry.path.clone()).unwrap_or_else(|| "(unknown plugin)".to_owned());
+        if !foreign.contains(&name) {
+            foreign.push(name);
+        }
+    }
+    if !foreign.is_empty() {
+        findings.add(
+            Reason::ForeignPlugin,
+            format!("unexpected plugins in inventory from ancestor config: [{}].", show::list(&foreign, SHOWN_NAMES)),
+        );
+    }
+}
+
+/// What the host brings itself; or an id of ours at a place of ours. A failed entry at the stand-in may have no id.
+fn is_allowed(case: &Case<'_>, entry: &PluginEntry) -> bool {
+    if entry.source == "builtin" || v2::is_own(entry) {
+        return true;
+    }
+    let known = |id: &str| PROBE_IDS.contains(&id) || plugin_id(case) == Some(id);
+    entry.id.as_deref().is_some_and(known) && entry.path.as_deref().is_some_and(is_our_place)
+}
+
+/// The plugin's id, by the host's list or by its own export.
+fn plugin_id<'a>(case: &Case<'a>) -> Option<&'a str> {
+    v2::own(case).and_then(|own| own.id.as_deref()).or_else(|| definition::id(case))
+}
+
+/// One of our directories, or a file directly inside of one.
+fn is_our_place(path: &str) -> bool {
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    let Some(inside) = path.strip_prefix(paths::ASSETS).and_then(|rest| rest.strip_prefix('/')) else { return false };
+    let (directory, file) = inside.split_once('/').unwrap_or((inside, ""));
+    OWN_DIRECTORIES.contains(&directory) && !file.contains('/')
+}
+
+/// A file that the workspace puts into the project, or a package that its config names.
+fn is_the_scenarios(case: &Case<'_>, entry: &PluginEntry) -> bool {
+    let Some(scenario) = &case.work.scenario else { return false };
+    let is_own_file = |path: &str| {
+        let path = path.strip_prefix("file://").unwrap_or(path);
+        let relative = path.strip_prefix(paths::PROJECT).and_then(|rest| rest.strip_prefix('/'));
+        relative.is_some_and(|relative| scenario.workspace.keys().any(|key| key.trim_start_matches("./") == relative))
+    };
+    let is_named = |target: &str| {
+        let quoted = serde_json::Value::from(target).to_string();
+        scenario.workspace.iter().any(|(path, text)| host::is_project_config(path) && text.contains(&quoted))
+    };
+    match &entry.path {
+        Some(path) => is_own_file(path),
+        None => entry.target.as_deref().is_some_and(is_named),
+    }
+}
+
+/// Whether a line of the log is a problem of the plugin's.
+pub(super) fn is_problem(case: &Case<'_>, line: &LogLine) -> bool {
+    let id = plugin_id(case);
+    (line.is_error() && names_the_plugin(case, &line.raw)) || v2::is_load_failure(line, id) || refuses_a_file(line) == Some(true)
+}
+
+/// Whether a line names the plugin: its stand-in, its paths, or an id of its own as a whole word.
+fn names_the_plugin(case: &Case<'_>, line: &str) -> bool {
+    let shim = format!("{}/{}", paths::ASSETS, v2::SHIM);
+    let telling = |id: &&str| id.len() >= 4 && !COMMON_WORDS.contains(id);
+    let ids = plugin_id(case).into_iter().chain(case.work.subject.npm.as_deref());
+    line.contains(&shim) || line.contains(paths::BUNDLE) || ids.filter(telling).any(|id| has_word(line, id))
+}
+
+/// The host drops a configured path that is no directory; `true` when it is ours.
+fn refuses_a_file(line: &LogLine) -> Option<bool> {
+    let says = line.message().contains("configured plugin path must be a directory");
+    says.then(|| line.fields.iter().any(|(_, value)| v2::is_of_the_plugin(value)))
+}
+
+/// What the log says of other plugins and of tools: worth knowing, and nothing that can be laid at the plugin's door.
+pub(in crate::judge) fn warnings(case: &Case<'_>) -> Vec<String> {
+    let told = case.seen.log.iter().filter(|line| !(case.is_load() && is_problem(case, line)));
+    told.filter_map(|line| {
+        let skipped = line.message().contains("Skipping invalid tool registration");
+        let what = if skipped {
+            "skipped a tool"
+        } else if refuses_a_file(line).is_some() {
+            "dropped a configured plugin"
+        } else {
+            return None;
+        };
+        Some(format!("the host {what}: {}", show::cut(&show::in_bundle(&line.raw), 500)))
+    })
+    .collect()
+}
