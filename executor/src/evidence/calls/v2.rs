@@ -114,12 +114,14 @@ impl<'a> Groups<'a> {
     }
 
     fn end(&mut self, ended: ToolUse) {
+        let (id, tool) = (ended.call_id.clone(), ended.tool.clone());
+        // A program comes before its calls.
+        self.at(id.clone(), tool.clone());
         if ended.tool == V2_EXECUTE {
             for call in &ended.inner {
                 self.at(ended.call_id.clone(), effective(&call.tool)).inner.push((call.clone(), ended.started));
             }
         }
-        let (id, tool) = (ended.call_id.clone(), ended.tool.clone());
         self.at(id, tool).ended = Some(ended);
     }
 }
