@@ -71,7 +71,7 @@ mod tests {
             json!([{"id": "x", "source": source, "status": "failed", "error": "boom"}]),
             json!({"location": {}, "data": [{"id": "x", "source": source, "status": "failed", "error": {"name": "E", "message": "boom"}}, "…[+61]"]}),
         ] {
-            assert_eq!(entries(Some(&value)), [failed.clone()], "{value}");
+            assert_eq!(entries(Some(&value)), std::slice::from_ref(&failed), "{value}");
         }
         assert_eq!(
             entries(Some(&json!([{"id": "y"}, {}, null]))),

@@ -49,6 +49,9 @@ fn never(case: &Case<'_>, wanted: &HookExpect, label: &str) -> String {
         HookOn::NotRecorded if line == Line::V2 => {
             return format!("{label}: no probe records the hook `{hook}`, so whether it ran cannot be checked.");
         }
+        HookOn::Recorded(kind) if is_missing(case, kind) => {
+            return format!("{label}: opencode {host} has no hook that a probe could record this by.");
+        }
         HookOn::Unknown if line == Line::V2 => {
             let meant = suggest::on_v2(hook).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default();
             return format!("{label}: the hook never ran, and no host has a hook of this name{meant}.");
@@ -64,6 +67,13 @@ fn never(case: &Case<'_>, wanted: &HookExpect, label: &str) -> String {
     }
     let of = wanted.tool.as_ref().map(|tool| format!(" for tool {tool}")).unwrap_or_default();
     format!("{label}: the hook never ran{of}.")
+}
+
+/// Whether the probe behind the plugin could not register the v2 hook that leaves records of the kind.
+fn is_missing(case: &Case<'_>, kind: &str) -> bool {
+    let missing = case.seen.inventory.iter().flat_map(|inventory| &inventory.missing);
+    let mut hooks = missing.filter_map(|name| name.strip_prefix("hook "));
+    case.work.host.line == Line::V2 && hooks.any(|hook| names::probe_kind(hook) == Some(kind))
 }
 
 fn of_tool(case: &Case<'_>, record: &Record, wanted: Option<&str>) -> bool {

@@ -25,6 +25,9 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
         log_problems(case, findings);
         expected_names(case, findings);
     }
+    if let Some(path) = &case.report().ancestor_config {
+        findings.add(Reason::Docker, format!("ancestor opencode config detected at {path}: sandbox isolation compromised."));
+    }
     match case.work.host.line {
         Line::V1 => foreign(case, findings),
         Line::V2 => v2::foreign(case, findings),

@@ -170,7 +170,7 @@ impl<'a> Group<'a> {
             let free = |slot: &Slot<'_>| slot.after.is_none() && slot.post.is_some();
             let same = |slot: &Slot<'_>| input_of(slot.post) == input_of(Some(record));
             let at = slots.iter().position(|slot| free(slot) && same(slot));
-            let at = at.or_else(|| slots.iter().position(|slot| free(slot)));
+            let at = at.or_else(|| slots.iter().position(free));
             let at = at.or_else(|| slots.iter().position(|slot| slot.after.is_none()));
             at_or_new(&mut slots, at).after = Some(record);
         }
@@ -186,7 +186,7 @@ fn at_or_new<'s, 'a>(slots: &'s mut Vec<Slot<'a>>, at: Option<usize>) -> &'s mut
     &mut slots[at]
 }
 
-fn input_of<'a>(record: Option<&'a Record>) -> Option<&'a Value> {
+fn input_of(record: Option<&Record>) -> Option<&Value> {
     record?.fields.get("input")
 }
 

@@ -9,16 +9,14 @@ use crate::judge::findings::Findings;
 use crate::judge::stage::{definition, v2};
 use crate::judge::{Case, host, show};
 
-/// Ids of the probes.
-const PROBE_IDS: [&str; 2] = ["opencode-plugin-ci.probe.pre", "opencode-plugin-ci.probe.post"];
-/// Directories of the probes and of the stand-in, below the assets.
-const OWN_DIRECTORIES: [&str; 3] = ["probe-pre", v2::SHIM, "probe-post"];
+/// The probes: how an id ends, and the directory below the assets.
+const PROBES: [(&str, &str); 2] = [(".probe.pre", "probe-pre"), (".probe.post", "probe-post")];
 
 /// Adds plugins that neither the harness nor the scenario's own project config put there, each once, in the order of the list.
 pub(super) fn foreign(case: &Case<'_>, findings: &mut Findings) {
     let Some(inventory) = &case.seen.inventory else { return };
     let mut foreign: Vec<String> = Vec::new();
-    for entry in inventory.entries.iter().filter(|entry| !is_allowed(case, entry) && !is_the_scenarios(case, entry)) {
+    for entry in inventory.entries.iter().filter(|entry| !is_allowed(entry) && !is_the_scenarios(case, entry)) {
         let name = entry.id.clone().or_else(|| entry.path.clone()).unwrap_or_else(|| "(unknown plugin)".to_owned());
         if !foreign.contains(&name) {
             foreign.push(name);
@@ -32,26 +30,18 @@ pub(super) fn foreign(case: &Case<'_>, findings: &mut Findings) {
     }
 }
 
-/// What the host brings itself; or an id of ours at a place of ours. A failed entry at the stand-in may have no id.
-fn is_allowed(case: &Case<'_>, entry: &PluginEntry) -> bool {
+/// What the host brings itself, the stand-in, or an id of a probe at the probe's own place. A failed entry at the stand-in may have no id.
+fn is_allowed(entry: &PluginEntry) -> bool {
     if entry.source == "builtin" || v2::is_own(entry) {
         return true;
     }
-    let known = |id: &str| PROBE_IDS.contains(&id) || plugin_id(case) == Some(id);
-    entry.id.as_deref().is_some_and(known) && entry.path.as_deref().is_some_and(is_our_place)
+    let (Some(id), Some(path)) = (&entry.id, &entry.path) else { return false };
+    PROBES.into_iter().any(|(suffix, directory)| id.ends_with(suffix) && v2::is_in(path, directory))
 }
 
 /// The plugin's id, by the host's list or by its own export.
 fn plugin_id<'a>(case: &Case<'a>) -> Option<&'a str> {
     v2::own(case).and_then(|own| own.id.as_deref()).or_else(|| definition::id(case))
-}
-
-/// One of our directories, or a file directly inside of one.
-fn is_our_place(path: &str) -> bool {
-    let path = path.strip_prefix("file://").unwrap_or(path);
-    let Some(inside) = path.strip_prefix(paths::ASSETS).and_then(|rest| rest.strip_prefix('/')) else { return false };
-    let (directory, file) = inside.split_once('/').unwrap_or((inside, ""));
-    OWN_DIRECTORIES.contains(&directory) && !file.contains('/')
 }
 
 /// A file that the workspace puts into the project, or a package that its config names.

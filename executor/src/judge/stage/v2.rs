@@ -14,9 +14,14 @@ use crate::judge::{Case, host, show};
 pub(in crate::judge) const SHIM: &str = "plugin-under-test";
 
 /// Whether a path, or a file URL, is the stand-in or a file of it.
-pub(in crate::judge) fn is_shim(path: &str) -> bool {
+fn is_shim(path: &str) -> bool {
+    is_in(path, SHIM)
+}
+
+/// Whether a path, or a file URL, is a directory of the assets or a file directly inside of it.
+pub(in crate::judge) fn is_in(path: &str, directory: &str) -> bool {
     let path = path.strip_prefix("file://").unwrap_or(path);
-    let inside = path.strip_prefix(paths::ASSETS).and_then(|rest| rest.strip_prefix('/')).and_then(|rest| rest.strip_prefix(SHIM));
+    let inside = path.strip_prefix(paths::ASSETS).and_then(|rest| rest.strip_prefix('/')).and_then(|rest| rest.strip_prefix(directory));
     inside.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('/').is_some_and(|file| !file.contains('/')))
 }
 

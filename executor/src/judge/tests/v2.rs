@@ -20,9 +20,7 @@ fn builtin(id: &str) -> Value {
 }
 
 fn ours(own: Value) -> Vec<Value> {
-    let probe = |phase: &str| {
-        entry(&format!("opencode-plugin-ci.probe.{phase}"), &format!("/run/ocsweep/assets/probe-{phase}/server.js"), "active")
-    };
+    let probe = |phase: &str| entry(&format!("ocsweep.probe.{phase}"), &format!("/run/ocsweep/assets/probe-{phase}/server.js"), "active");
     vec![builtin("opencode.tool.shell"), probe("pre"), own, probe("post")]
 }
 
@@ -277,12 +275,9 @@ fn the_guard_against_foreign_plugins() {
     for (plugin, reported) in [
         (builtin("opencode.tool.shell"), None),
         (json!({"source": {"type": "builtin"}}), None),
-        (entry("opencode-plugin-ci.probe.pre", "/run/ocsweep/assets/probe-pre/server.js", "active"), None),
-        (entry("opencode-plugin-ci.probe.pre", "/evil/server.js", "active"), Some("opencode-plugin-ci.probe.pre")),
-        (
-            entry("opencode-plugin-ci.probe.pre", "/run/ocsweep/assets/probe-pre/deep/server.js", "active"),
-            Some("opencode-plugin-ci.probe.pre"),
-        ),
+        (entry("ocsweep.probe.pre", "/run/ocsweep/assets/probe-pre/server.js", "active"), None),
+        (entry("ocsweep.probe.pre", "/evil/server.js", "active"), Some("ocsweep.probe.pre")),
+        (entry("ocsweep.probe.pre", "/run/ocsweep/assets/probe-pre/deep/server.js", "active"), Some("ocsweep.probe.pre")),
         (entry("mystery", "/run/ocsweep/assets/probe-pre/server.js", "active"), Some("mystery")),
         (entry(ID, "/evil/server.js", "active"), Some(ID)),
         (json!({"id": "mystery"}), Some("mystery")),
@@ -299,6 +294,13 @@ fn the_guard_against_foreign_plugins() {
             }
         }
     }
+}
+
+#[test]
+fn a_configuration_above_the_sandbox_is_no_fault_of_the_plugin() {
+    let mut run = load();
+    run.raw.report.ancestor_config = Some("/opencode.json".into());
+    fails(&run, Reason::Docker, &["ancestor opencode config detected at /opencode.json: sandbox isolation compromised."]);
 }
 
 #[test]

@@ -154,6 +154,19 @@ fn hooks_of_both_lines_are_checked_under_the_scenarios_own_word() {
 }
 
 #[test]
+fn a_hook_that_this_host_does_not_have_is_told_from_one_that_never_ran() {
+    let mut run = expecting(json!({"hooks": [{"hook": "shell.env"}, {"hook": "chat.message"}]}));
+    run.post[1]["missing"] = json!(["hook shell.create.before"]);
+    asserts(
+        &run,
+        &[
+            "hooks[0].shell.env@post: opencode 2.0.26 has no hook that a probe could record this by.",
+            "hooks[1].chat.message@post: the hook never ran.",
+        ],
+    );
+}
+
+#[test]
 fn a_hook_of_line_v2_is_named_as_such_on_line_v1() {
     for (hook, failure) in [
         ("permission.evaluate", "only opencode 2.x has `permission.evaluate`, and this is 1.18.33."),
