@@ -1,6 +1,7 @@
 //! Recorded output of v2 hosts in both shapes, and calls whose records share an id.
 
 use ocsweep_proto::axes::Line;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -208,6 +209,16 @@ fn calls_that_share_an_id_are_paired_in_order() {
 }
 
 #[test]
+fn forged_records_cost_little() {
+    let many: Vec<Value> = (0..30_000).map(|n| before("a", &n.to_string(), n)).collect();
+    let ends: Vec<Value> = (0..20_000).map(|n| after("a", &n.to_string(), "x", n)).collect();
+    let raw = RawEvidence { probe_pre: lines(&many), probe_post: lines(&[&many[..29_000], &ends].concat()), ..RawEvidence::default() };
+    let started = std::time::Instant::now();
+    assert_eq!(on(&raw).calls.len(), 30_000);
+    assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
+#[test]
 fn a_direct_tool_behaves_as_on_the_other_line() {
     let event = json!({"type": "tool_use", "sessionID": "s", "part": {"partID": "p", "id": "c", "tool": "a", "state": {"status": "completed", "input": {"text": "1"}, "output": "shown", "time": {"start": 1}}}});
     let raw = RawEvidence {
@@ -278,4 +289,36 @@ fn a_catalog_is_found_wherever_a_host_puts_it() {
     let request = StubRequest { n: 1, t: 0, kind: ocsweep_proto::agent::RequestKind::Primary, headers: Default::default(), body };
     let expected = ["execute", "tools.ns.system", "system", "ns_system", "tools.later", "later", "tools.described", "described"];
     assert_eq!(offered_tools(&request).unwrap(), expected);
+}
+
+proptest! {
+    #[test]
+    fn no_call_is_lost_or_made_up(kinds in proptest::collection::vec((0..3_u8, 0..3_u8, 0..3_u8, 0..4_u64), 0..12)) {
+        let (mut pre, mut post) = (Vec::new(), Vec::new());
+        for (kind, tool, text, t) in kinds {
+            let (tool, text) = (format!("t{tool}"), text.to_string());
+            match kind {
+                0 => pre.push(before(&tool, &text, t)),
+                1 => post.push(before(&tool, &text, t)),
+                _ => post.push(after(&tool, &text, "x", t)),
+            }
+        }
+        let count = |records: &[Value], kind: &str, tool: &str| records.iter().filter(|one| one["kind"] == kind && one["tool"] == tool).count();
+        let raw = RawEvidence { probe_pre: lines(&pre), probe_post: lines(&post), ..RawEvidence::default() };
+        let calls = on(&raw).calls;
+        for tool in ["t0", "t1", "t2"] {
+            let parts = [count(&pre, "tool.before", tool), count(&post, "tool.before", tool), count(&post, "tool.after", tool)];
+            let found = calls.iter().filter(|call| call.name == tool).count();
+            prop_assert!(found >= parts.into_iter().max().unwrap_or(0) && found <= parts.into_iter().sum());
+            let completed = calls.iter().filter(|call| call.name == tool && call.output.is_some()).count();
+            prop_assert_eq!(completed, parts[2]);
+        }
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let mixed = [b"{\"kind\":\"event\",\"type\":\"session.tool.failed\",\"data\":", bytes.as_slice()].concat();
+        let raw = RawEvidence { stdout: mixed.clone(), stderr: mixed.clone(), probe_pre: mixed.clone(), probe_post: mixed, ..RawEvidence::default() };
+        let _ = on(&raw);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ocsweep_proto::axes::Line;
 use ocsweep_proto::expect::{Expect, Matcher, ToolExpect, ToolStatus};
 use ocsweep_proto::names;
 use serde_json::Value;
@@ -18,7 +19,8 @@ pub(super) fn check(case: &Case<'_>, expect: &Expect) -> Vec<String> {
 pub(super) fn calls_of<'a>(case: &Case<'a>, name: &str) -> Vec<&'a Call> {
     let key = names::tool_key(name);
     // A Code Mode program with calls of its own is told by those, and a v2 host records what it does not have under the model's own word.
-    let is_call = |call: &&Call| call.inner == 0 && call.wanted.as_ref() != Some(&call.name);
+    let v2 = case.work.host.line == Line::V2;
+    let is_call = |call: &&Call| !v2 || (call.inner == 0 && call.wanted.as_ref() != Some(&call.name));
     case.seen.calls.iter().filter(is_call).filter(|call| names::tool_key(&call.name) == key).collect()
 }
 

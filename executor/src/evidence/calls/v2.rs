@@ -1,7 +1,7 @@
 //! Tool calls of line v2. A Code Mode program and every call that it makes share one call id, so records are paired by id and tool, in
 //! order; standard output shows the program alone. An event's arguments are the model's own, so what a probe saw behind the plugin counts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ocsweep_proto::names::v2::V2_EXECUTE;
 use serde_json::{Value, json};
@@ -28,9 +28,12 @@ pub(in crate::evidence) fn join(pre: &[Record], post: &[Record], uses: &[ToolUse
         groups.end(ended);
     }
     let mut calls: Vec<Call> = groups.list.into_iter().flat_map(Group::calls).collect();
-    let names: Vec<(String, String)> = calls.iter().map(|call| (call.call_id.clone(), call.name.clone())).collect();
+    let mut inner: HashMap<String, usize> = HashMap::new();
+    for call in calls.iter().filter(|call| call.name != V2_EXECUTE) {
+        *inner.entry(call.call_id.clone()).or_default() += 1;
+    }
     for call in calls.iter_mut().filter(|call| call.name == V2_EXECUTE) {
-        call.inner = names.iter().filter(|(id, name)| *id == call.call_id && name != V2_EXECUTE).count();
+        call.inner = inner.get(&call.call_id).copied().unwrap_or(0);
     }
     calls.sort_by(|left, right| left.started.total_cmp(&right.started));
     calls
@@ -39,19 +42,24 @@ pub(in crate::evidence) fn join(pre: &[Record], post: &[Record], uses: &[ToolUse
 /// How the calls ended: by standard output, and for sessions of subagents, which it leaves out, by the host's own events.
 fn endings(post: &[Record], uses: &[ToolUse]) -> Vec<ToolUse> {
     let mut last: Vec<ToolUse> = Vec::new();
+    let mut index: HashMap<(&str, &str), usize> = HashMap::new();
     for ended in uses {
-        match last.iter_mut().find(|known| known.call_id == ended.call_id && known.tool == ended.tool) {
-            Some(known) => *known = ended.clone(),
-            None => last.push(ended.clone()),
+        match index.get(&(ended.call_id.as_str(), ended.tool.as_str())) {
+            Some(known) => last[*known] = ended.clone(),
+            None => {
+                index.insert((&ended.call_id, &ended.tool), last.len());
+                last.push(ended.clone());
+            }
         }
     }
+    let shown: HashSet<&str> = uses.iter().map(|ended| ended.call_id.as_str()).collect();
     let mut names: HashMap<String, String> = HashMap::new();
     for record in post.iter().filter(|record| record.kind == "event") {
         let Some(data) = record.fields.get("data").or_else(|| record.fields.get("properties")) else { continue };
         let id = json::text(data.get("callID").or_else(|| data.get("id")));
         match record.text("type").as_str() {
             "session.tool.input.started" => drop(names.insert(id, json::text(data.get("name").or_else(|| data.get("tool"))))),
-            kind @ ("session.tool.success" | "session.tool.failed") if !last.iter().any(|known| known.call_id == id) => {
+            kind @ ("session.tool.success" | "session.tool.failed") if !shown.contains(id.as_str()) => {
                 last.extend(names.get(&id).map(|name| told(name, &id, kind.ends_with("success"), data, record.t)));
             }
             _ => {}
@@ -76,6 +84,9 @@ fn told(name: &str, id: &str, completed: bool, data: &Value, t: f64) -> ToolUse 
     ended.output = ended.output.filter(|output| !output.is_null());
     ended
 }
+
+/// Calls of one tool under one id among which records are searched by their arguments.
+const SEARCHED: usize = 1000;
 
 /// The name by which hooks know the tool behind a dotted path.
 fn effective(path: &str) -> String {
@@ -139,12 +150,12 @@ struct Slot<'a> {
 impl<'a> Group<'a> {
     fn calls(mut self) -> Vec<Call> {
         let mut slots = self.slots();
-        let in_order = self.inner.len() == slots.len();
-        for call in std::mem::take(&mut self.inner) {
-            let same = |slot: &Slot<'_>| input_of(slot.pre) == call.0.input.as_ref();
+        let in_order = self.inner.len() == slots.len() || self.is_large();
+        for (n, call) in std::mem::take(&mut self.inner).into_iter().enumerate() {
             let free = |slot: &Slot<'_>| slot.inner.is_none();
-            let at = slots.iter().position(|slot| free(slot) && (in_order || same(slot)));
-            let at = at.or_else(|| slots.iter().position(free));
+            let same = |slot: &Slot<'_>| free(slot) && input_of(slot.pre) == call.0.input.as_ref();
+            let searched = || slots.iter().position(same).or_else(|| slots.iter().position(free));
+            let at = if in_order { (n < slots.len()).then_some(n) } else { searched() };
             at_or_new(&mut slots, at).inner = Some(call);
         }
         if let Some(ended) = self.ended.take() {
@@ -157,24 +168,29 @@ impl<'a> Group<'a> {
     /// Pairs what went in with what came out. A call that the plugin stopped has no record behind it.
     fn slots(&self) -> Vec<Slot<'a>> {
         let mut slots: Vec<Slot<'a>> = self.pre.iter().map(|record| Slot { pre: Some(*record), ..Slot::default() }).collect();
-        let in_order = self.pre.len() == self.post.len();
-        for record in &self.post {
+        let in_order = self.pre.len() == self.post.len() || self.is_large();
+        for (n, record) in self.post.iter().enumerate() {
             let free = |slot: &Slot<'_>| slot.post.is_none();
-            let same = |slot: &Slot<'_>| input_of(slot.pre) == input_of(Some(record));
-            let earlier = |slot: &Slot<'_>| slot.pre.is_some_and(|pre| pre.t <= record.t);
-            let at = slots.iter().position(|slot| free(slot) && (in_order || same(slot)));
-            let at = at.or_else(|| slots.iter().rposition(|slot| free(slot) && earlier(slot)));
+            let same = |slot: &Slot<'_>| free(slot) && input_of(slot.pre) == input_of(Some(record));
+            let earlier = |slot: &Slot<'_>| free(slot) && slot.pre.is_some_and(|pre| pre.t <= record.t);
+            let searched = || slots.iter().position(same).or_else(|| slots.iter().rposition(earlier));
+            let at = if in_order { (n < slots.len()).then_some(n) } else { searched() };
             at_or_new(&mut slots, at).post = Some(record);
         }
-        for record in &self.after {
+        for (n, record) in self.after.iter().enumerate() {
             let free = |slot: &Slot<'_>| slot.after.is_none() && slot.post.is_some();
-            let same = |slot: &Slot<'_>| input_of(slot.post) == input_of(Some(record));
-            let at = slots.iter().position(|slot| free(slot) && same(slot));
-            let at = at.or_else(|| slots.iter().position(free));
-            let at = at.or_else(|| slots.iter().position(|slot| slot.after.is_none()));
+            let same = |slot: &Slot<'_>| free(slot) && input_of(slot.post) == input_of(Some(record));
+            let searched = || slots.iter().position(same).or_else(|| slots.iter().position(free));
+            let at = if self.is_large() { (n < slots.len()).then_some(n) } else { searched() };
+            let at = at.or_else(|| slots.iter().position(|slot| slot.after.is_none()).filter(|_| !self.is_large()));
             at_or_new(&mut slots, at).after = Some(record);
         }
         slots
+    }
+
+    /// More than any honest program makes; a search through it would cost its square.
+    fn is_large(&self) -> bool {
+        [self.pre.len(), self.post.len(), self.after.len(), self.inner.len()].into_iter().max().unwrap_or(0) > SEARCHED
     }
 }
 

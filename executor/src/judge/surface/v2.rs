@@ -46,16 +46,23 @@ fn warning(tool: &str, untyped: &[String]) -> Option<String> {
         .then(|| format!("tool `{tool}`: the schema that the model receives has no type for argument {}.", show::list(untyped, SHOWN_KEYS)))
 }
 
-/// Arguments that a signature of the catalog gives as `unknown` or `any`.
+/// Signatures that are read, and characters of each, so that a hostile catalog costs a bounded amount.
+const SIGNATURES: usize = 500;
+const SIGNATURE_CHARS: usize = 20_000;
+
+/// Arguments that a signature of the catalog gives as `unknown` or `any`. A signature may go on over several lines.
 fn in_catalog(catalog: &str) -> Vec<String> {
-    let lines =
-        catalog.match_indices("- tools").filter(|(at, _)| catalog[..*at].rsplit('\n').next().is_some_and(|lead| lead.trim().is_empty()));
+    let mut at = 0;
+    let starts = catalog.split_inclusive('\n').map(|line| {
+        at += line.len();
+        (at - line.len(), line)
+    });
+    let signatures = starts.filter(|(_, line)| line.trim_start().starts_with("- tools")).take(SIGNATURES);
     let mut warnings: Vec<String> = Vec::new();
-    for (at, _) in lines {
-        let signature = &catalog[at..];
-        let Some(path) = signature.lines().next().and_then(|line| code_mode::catalog(line).into_iter().next()) else { continue };
-        let untyped: Vec<String> = signature.find("(input").map(|open| untyped_fields(&signature[open..])).unwrap_or_default();
-        let untyped: Vec<String> = untyped.iter().map(|name| format!("\"{name}\"")).collect();
+    for (at, line) in signatures {
+        let Some(path) = code_mode::catalog(line).into_iter().next() else { continue };
+        let open = line.find("(input").map(|open| &catalog[at + open..]);
+        let untyped: Vec<String> = open.map(untyped_fields).unwrap_or_default().iter().map(|name| format!("\"{name}\"")).collect();
         warnings.extend(warning(&path.joined(), &untyped).filter(|text| !warnings.contains(text)));
     }
     warnings
@@ -66,10 +73,16 @@ fn untyped_fields(signature: &str) -> Vec<String> {
     let mut fields = Vec::new();
     let mut field = String::new();
     let mut depth = 0_usize;
-    let mut chars = signature.chars().peekable();
-    let mut comment = false;
+    let mut chars = signature.chars().take(SIGNATURE_CHARS).peekable();
+    let (mut comment, mut literal) = (false, false);
     while let Some(c) = chars.next() {
         match c {
+            '\\' if literal => field.extend([Some(c), chars.next()].into_iter().flatten()),
+            '"' if !comment => {
+                literal = !literal;
+                field.push(c);
+            }
+            _ if literal => field.push(c),
             '*' if comment && chars.peek() == Some(&'/') => {
                 chars.next();
                 comment = false;
@@ -116,6 +129,7 @@ mod tests {
             ("(input: {\n  a?: any,\n  b: { c: unknown },\n  \"d-e\": unknown\n}): Promise<any>", &["a", "d-e"]),
             ("(input: { list: Array<unknown>, map: Record<string, unknown> }): Promise<string>", &[]),
             ("(input: {}): Promise<unknown>", &[]),
+            (r#"(input: { mode: "a, b: any" | "}\"", rest: unknown }): Promise<unknown>"#, &["rest"]),
             ("(input: { never: closed", &[]),
         ] {
             assert_eq!(untyped_fields(signature), untyped, "{signature}");
