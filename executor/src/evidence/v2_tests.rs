@@ -204,6 +204,13 @@ fn calls_that_share_an_id_are_paired_in_order() {
         json!([{"tool": "a", "status": "error", "error": true, "input": {"text": "1"}}, ok("2")]),
     );
     assert_eq!(found, [row("1", "", "error"), row("2!", "two", "completed")]);
+    // The plugin stops the second of two that ran side by side.
+    let found = pairs(
+        &[before("a", "1", 2), before("a", "2", 3)],
+        &[before("a", "1", 4), after("a", "1", "one", 5)],
+        json!([ok("1"), {"tool": "a", "status": "error", "input": {"text": "2"}}]),
+    );
+    assert_eq!(found, [row("1", "one", "completed"), row("2", "", "error")]);
     // A host that runs no hooks for inner calls.
     assert_eq!(pairs(&[], &[], json!([ok("1"), ok("1")])), [row("1", "", "completed"), row("1", "", "completed")]);
 }

@@ -121,6 +121,12 @@ pub fn hook_on(line: Line, name: &str) -> HookOn {
     }
 }
 
+/// Whether records or events can show on any line that a hook of this name ran.
+#[must_use]
+pub fn can_be_seen(name: &str) -> bool {
+    [Line::V1, Line::V2].into_iter().any(|line| matches!(hook_on(line, name), HookOn::Recorded(_) | HookOn::Event))
+}
+
 fn on_v1(name: &str) -> HookOn {
     if V1_DEAD_HOOKS.contains(&name) {
         return HookOn::Dead;
@@ -209,6 +215,15 @@ mod tests {
             ("", Unknown, Unknown),
         ] {
             assert_eq!((hook_on(Line::V1, name), hook_on(Line::V2, name)), (v1, v2), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_no_line_records_cannot_be_seen() {
+        for (name, seen) in
+            [("shell.env", true), ("permission.ask", true), ("session.idle", true), ("tool.definition", false), ("x", false)]
+        {
+            assert_eq!(can_be_seen(name), seen, "{name}");
         }
     }
 
