@@ -82,19 +82,23 @@ fn refuses_a_file(line: &LogLine) -> Option<bool> {
     says.then(|| line.fields.iter().any(|(_, value)| v2::is_of_the_plugin(value)))
 }
 
-/// What the log says of other plugins and of tools: worth knowing, and nothing that can be laid at the plugin's door.
+/// What the log says of other plugins, of tools and of the scenario's own configuration: worth knowing, and nothing that can be laid at the
+/// plugin's door.
 pub(in crate::judge) fn warnings(case: &Case<'_>) -> Vec<String> {
     let told = case.seen.log.iter().filter(|line| !(case.is_load() && is_problem(case, line)));
-    told.filter_map(|line| {
-        let skipped = line.message().contains("Skipping invalid tool registration");
-        let what = if skipped {
-            "skipped a tool"
-        } else if refuses_a_file(line).is_some() {
-            "dropped a configured plugin"
-        } else {
-            return None;
-        };
-        Some(format!("the host {what}: {}", show::cut(&show::in_bundle(&line.raw), 500)))
-    })
-    .collect()
+    let text = |line: &LogLine| Some(format!("the host {}: {}", what_was_left_out(line)?, show::cut(&show::in_bundle(&line.raw), 500)));
+    told.filter_map(text).collect()
+}
+
+fn what_was_left_out(line: &LogLine) -> Option<&'static str> {
+    let says = |words: &str| line.message().contains(words);
+    if says("Skipping invalid tool registration") {
+        Some("skipped a tool")
+    } else if refuses_a_file(line).is_some() {
+        Some("dropped a configured plugin")
+    } else if says("configuration normalization diagnostic") && line.raw.contains(paths::PROJECT) {
+        Some("dropped a part of the project's configuration")
+    } else {
+        None
+    }
 }

@@ -351,6 +351,10 @@ fn what_the_log_says_of_others_is_a_warning() {
     for (line, word) in [
         ("level=WARN message=\"configured plugin path must be a directory\" path=/sandbox/project/x.js", "dropped a configured plugin"),
         ("level=ERROR message=\"Skipping invalid tool registration\" name=\"bad name\" error=x", "skipped a tool"),
+        (
+            "level=WARN message=\"configuration normalization diagnostic\" path=/sandbox/project/opencode.json",
+            "dropped a part of the project's configuration",
+        ),
     ] {
         let mut run = load();
         run.log(line);
