@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ocsweep_proto::agent::After;
-use ocsweep_proto::axes::Isolation;
+use ocsweep_proto::axes::{Isolation, Line};
 use ocsweep_proto::digest::Digest;
 use ocsweep_proto::job::{CaseWork, Host};
 use ocsweep_proto::redact::Secrets;
@@ -169,7 +169,8 @@ impl CaseRunner {
         row.phases.extend(raw.report.phases.iter().map(|(name, ms)| (format!("agent-{name}"), *ms)));
         row.phases.insert("judge".to_owned(), millis(began.elapsed()));
         row.peak_memory_bytes = raw.report.peak_memory_bytes;
-        let tui_only = work.scenario.is_none() && raw.report.preflight.as_ref().is_some_and(judge::module_is_tui_only);
+        let tui_only =
+            work.scenario.is_none() && raw.report.preflight.as_ref().is_some_and(|preflight| judge::module_is_tui_only(work, preflight));
         match record::files(&raw, workspace, &self.secrets) {
             Ok(files) => CaseRun { row, files, tui_only },
             Err(error) => self.without_evidence(work, Reason::Store, format!("cannot write the evidence: {error}.")),
@@ -211,9 +212,9 @@ impl CaseRunner {
     }
 }
 
-/// The host's own rules do not find the entry: no container can show more.
+/// The host's own rules do not find the entry: no container can show more. A v2 host is given a directory that names the entry itself.
 fn not_resolved(work: &CaseWork) -> Option<String> {
-    if work.subject.entries.tui_only {
+    if work.subject.entries.tui_only || work.host.line == Line::V2 {
         return None;
     }
     work.subject.entries.server.as_ref()?.not_resolved.clone()

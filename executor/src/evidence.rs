@@ -6,6 +6,8 @@
 mod calls;
 mod json;
 mod logfmt;
+mod permission;
+mod plugins;
 mod probe;
 mod stdout;
 mod stub;
@@ -13,16 +15,21 @@ mod trace;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod v2_tests;
 
 use ocsweep_proto::agent::{Report, StubRequest};
+use ocsweep_proto::axes::Line;
 use ocsweep_proto::config::NameLists;
 
 pub use calls::{Call, CallStatus};
 pub use json::is_same_but_clipped;
 pub use logfmt::LogLine;
+pub use permission::Rejection;
+pub use plugins::PluginEntry;
 pub use probe::Record;
-pub use stdout::{HostError, HostEvents, Noise, ToolUse};
-pub use stub::{offered_tools, system_text, tool_parameters};
+pub use stdout::{HostError, HostEvents, InnerCall, Noise, ToolUse};
+pub use stub::{catalog_text, offered_tools, system_text, tool_parameters};
 pub use trace::{ClientCall, ExitCall, FactoryRun, HookRun, Listen, NetAttempt, PluginTrace, Thrown, ToolRun};
 
 /// Everything that came out of a container, as bytes.
@@ -67,6 +74,8 @@ pub struct Observation {
     pub inventory: Option<Inventory>,
     /// Tool calls, in order.
     pub calls: Vec<Call>,
+    /// Permissions that the host refused because nobody could be asked.
+    pub rejections: Vec<Rejection>,
     /// Probe lines that are no record.
     pub unparsed_lines: u64,
 }
@@ -76,16 +85,24 @@ pub struct Observation {
 pub struct Inventory {
     /// Names, by plural: `tools`, `commands`, `agents`, `skills`, `mcp`, `providers`, `models`.
     pub names: NameLists,
-    /// Configured plugins, as written.
+    /// Configured plugins, as written (line v1).
     pub plugins: Vec<String>,
+    /// The host's own list of plugins (line v2).
+    pub entries: Vec<PluginEntry>,
     /// Lists that the host did not answer for.
     pub missing: Vec<String>,
 }
 
 impl Observation {
-    /// Parses the evidence of a case. Never fails.
+    /// Parses the evidence of a case of line v1. Never fails.
     #[must_use]
     pub fn of(raw: &RawEvidence) -> Self {
+        Self::on(Line::V1, raw)
+    }
+
+    /// Parses the evidence of a case. Never fails.
+    #[must_use]
+    pub fn on(line: Line, raw: &RawEvidence) -> Self {
         let (events, noise) = stdout::parse(&raw.stdout);
         let stderr = String::from_utf8_lossy(&raw.stderr).into_owned();
         let (pre, unparsed_pre) = probe::parse(&raw.probe_pre);
@@ -94,7 +111,11 @@ impl Observation {
         Self {
             log: logfmt::parse(&stderr),
             inventory: post.iter().rev().find(|record| record.kind == "inventory").map(inventory),
-            calls: calls::join(&pre, &post, &events.tool_uses),
+            calls: match line {
+                Line::V1 => calls::join(&pre, &post, &events.tool_uses),
+                Line::V2 => calls::v2::join(&pre, &post, &events.tool_uses),
+            },
+            rejections: permission::rejections(&stderr),
             plugin: trace::of(&observer),
             unparsed_lines: unparsed_pre + unparsed_post + unparsed_observer,
             events,
@@ -117,6 +138,7 @@ fn inventory(record: &Record) -> Inventory {
     Inventory {
         names: lists.into_iter().map(|list| (list.to_owned(), json::strings(record.fields.get(list)))).collect(),
         plugins: json::strings(record.fields.get("plugins")),
+        entries: plugins::entries(record.fields.get("plugins")),
         missing: json::strings(record.fields.get("missing")),
     }
 }

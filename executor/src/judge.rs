@@ -110,13 +110,13 @@ impl<'a> Case<'a> {
 /// Judges a case of a server plugin.
 #[must_use]
 pub fn judge(work: &CaseWork, raw: &RawEvidence) -> Judgement {
-    let seen = Observation::of(raw);
+    let seen = Observation::on(work.host.line, raw);
     let case = Case { work, raw, seen: &seen };
     let mut findings = Findings::default();
     if limits::nothing_is_known(&case, &mut findings) {
         return Judgement { reason: findings.reason(), failures: findings.texts(), ..facts(&case) };
     }
-    if let Some(judgement) = tui::by_module(work, raw.report.preflight.as_ref()) {
+    if let Some(judgement) = tui::by_module(work, &raw.report) {
         return judgement;
     }
     limits::check(&case, &mut findings);
@@ -138,14 +138,16 @@ fn facts(case: &Case<'_>) -> Judgement {
     let (seen, report) = (case.seen, case.report());
     let text = seen.events.texts.join("\n");
     let mut completed: Vec<String> = Vec::new();
-    for call in seen.calls.iter().filter(|call| call.status == Some(CallStatus::Completed)) {
+    // A Code Mode program is told by its own calls.
+    let calls = || seen.calls.iter().filter(|call| call.inner == 0);
+    for call in calls().filter(|call| call.status == Some(CallStatus::Completed)) {
         if !completed.contains(&call.name) && completed.len() < LIST_CAP {
             completed.push(show::safe(&call.name));
         }
     }
     Judgement {
         steps: Some(seen.events.steps),
-        tools: seen.calls.iter().take(TOOL_CAP).map(|call| show::safe(&call.name)).collect(),
+        tools: calls().take(TOOL_CAP).map(|call| show::safe(&call.name)).collect(),
         completed,
         cost_usd: (seen.events.finishes > 0).then_some(seen.events.cost_usd),
         tokens: (seen.events.finishes > 0).then_some(seen.events.tokens),

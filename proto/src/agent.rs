@@ -264,6 +264,8 @@ pub struct Report {
     pub project_files: Vec<String>,
     /// Auto-discovered plugin files in the project: paths below `.opencode/plugin` and `.opencode/plugins`.
     pub discovered_plugins: Vec<String>,
+    /// A configuration of the host in a directory above the sandbox, when one was looked for and found.
+    pub ancestor_config: Option<String>,
     /// Peak memory of the container, in bytes.
     pub peak_memory_bytes: Option<u64>,
     /// The kernel killed a process of the container for memory.

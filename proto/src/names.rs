@@ -2,6 +2,8 @@
 //!
 //! Evidence and messages keep the word that the scenario used; only comparisons go through here.
 
+pub mod v2;
+
 /// A tool's name in the form that hosts record: the segments of a path joined by `_`.
 ///
 /// `ns.spike_echo`, `tools.ns.spike_echo` and `tools["ns"]["spike_echo"]` are all `ns_spike_echo`. A bare name stays as it is.
@@ -57,8 +59,8 @@ fn bracket_segment(rest: &str) -> Option<(String, &str)> {
 }
 
 /// Kinds of probe records that a scenario's `hook` can name.
-pub const PROBE_KINDS: [&str; 7] =
-    ["tool.before", "tool.after", "shell.before", "session.prompt", "session.context", "model.request", "event"];
+pub const PROBE_KINDS: [&str; 8] =
+    ["tool.before", "tool.after", "shell.before", "session.prompt", "session.context", "model.request", "permission.evaluate", "event"];
 
 /// The kind of probe record behind a hook's name of either line; `None` for a name that no line has.
 #[must_use]

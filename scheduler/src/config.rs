@@ -163,7 +163,7 @@ fn drop_repeated_versions(config: &mut Config) -> Vec<String> {
 fn unknown_hooks(file: &ScenarioFile) -> Vec<String> {
     let id = &file.scenario.id;
     let hooks = file.scenario.expect.hooks.iter().enumerate();
-    let unknown = hooks.filter(|(_, hook)| ocsweep_proto::names::probe_kind(&hook.hook).is_none());
+    let unknown = hooks.filter(|(_, hook)| !ocsweep_proto::names::v2::can_be_seen(&hook.hook));
     unknown
         .map(|(index, hook)| {
             format!(

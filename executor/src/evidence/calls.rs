@@ -1,5 +1,7 @@
 //! Tool calls, put together from probe records and events by their call id.
 
+pub(super) mod v2;
+
 use std::collections::HashMap;
 
 use serde_json::Value;
@@ -23,10 +25,12 @@ pub struct Call {
     pub status: Option<CallStatus>,
     /// Error text.
     pub error: Option<String>,
-    /// The tool that the model asked for, when the host put `invalid` in its place.
+    /// The tool that the model asked for and that the host does not have; v1 runs `invalid` in its place.
     pub wanted: Option<String>,
     /// Arguments that a hook put into its output and that the host ignored, because the object was replaced instead of changed in place.
     pub replaced: Option<Value>,
+    /// How many calls it made itself, for a Code Mode program (line v2).
+    pub inner: usize,
     started: f64,
 }
 
@@ -129,6 +133,7 @@ fn call(call_id: String, sources: Sources<'_>) -> Call {
         input,
         wanted,
         replaced,
+        inner: 0,
     }
 }
 

@@ -24,6 +24,8 @@ pub struct HostEvents {
     pub cost_usd: f64,
     /// Sum of the steps' tokens.
     pub tokens: Tokens,
+    /// The message of the step that `last_finish` is about.
+    last_message: String,
 }
 
 /// A tool call as an event shows it.
@@ -43,6 +45,19 @@ pub struct ToolUse {
     pub error: Option<String>,
     /// Start, in milliseconds since the epoch.
     pub started: f64,
+    /// Calls that a program made through Code Mode (line v2), in order.
+    pub inner: Vec<InnerCall>,
+}
+
+/// A call inside of a Code Mode program, as the event of the program shows it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct InnerCall {
+    /// Dotted path, for example `my_ns.ns-echo`.
+    pub tool: String,
+    /// `completed` or `error`.
+    pub status: String,
+    /// Arguments as the program wrote them, before any hook.
+    pub input: Option<Value>,
 }
 
 /// An error event.
@@ -148,7 +163,7 @@ impl HostEvents {
     fn finish(&mut self, part: &Map<String, Value>) {
         self.finishes += 1;
         self.steps = self.steps.max(self.finishes);
-        self.last_finish = json::text(part.get("reason"));
+        self.ended_by(part);
         self.cost_usd += part.get("cost").and_then(Value::as_f64).filter(|cost| cost.is_finite()).unwrap_or(0.0);
         let count = |path: &str| part.get("tokens").and_then(|tokens| tokens.pointer(path)).and_then(Value::as_f64).map_or(0, saturating);
         let sum = &mut self.tokens;
@@ -157,6 +172,18 @@ impl HostEvents {
         sum.reasoning = sum.reasoning.saturating_add(count("/reasoning"));
         sum.cache_read = sum.cache_read.saturating_add(count("/cache/read"));
         sum.cache_write = sum.cache_write.saturating_add(count("/cache/write"));
+    }
+}
+
+impl HostEvents {
+    /// A v2 host sends what it missed at the very end, with ids that are made of the message's: such a step is not the last one.
+    fn ended_by(&mut self, part: &Map<String, Value>) {
+        let message = json::text(part.get("messageID"));
+        let late = !message.is_empty() && json::text(part.get("id")).contains(&message);
+        if !late || message >= self.last_message {
+            self.last_finish = json::text(part.get("reason"));
+            self.last_message = message;
+        }
     }
 }
 
@@ -170,23 +197,52 @@ pub(super) fn tool_use(part: &Map<String, Value>) -> ToolUse {
     let field = |name: &str| state.and_then(|state| state.get(name));
     ToolUse {
         tool: json::text(part.get("tool")),
-        call_id: json::text(part.get("callID")),
+        call_id: call_id(part),
         status: json::text(field("status")),
         input: field("input").cloned(),
         output: field("output").cloned(),
         error: field("error").and_then(Value::as_str).map(str::to_owned),
         started: field("time").and_then(|time| time.get("start")).and_then(Value::as_f64).unwrap_or(f64::MAX),
+        inner: inner(field("metadata")),
     }
+}
+
+/// `callID`; where the part's own id has a field of its own (`partID`), `id` is the call's.
+fn call_id(part: &Map<String, Value>) -> String {
+    let call = part.get("callID").or_else(|| part.get("partID").and(part.get("id")));
+    json::text(call)
+}
+
+/// `structured` or `metadata` of a state's metadata holds the calls of a program.
+fn inner(metadata: Option<&Value>) -> Vec<InnerCall> {
+    let calls = |key: &str| metadata?.get(key)?.get("toolCalls")?.as_array();
+    let listed = calls("metadata").or_else(|| calls("structured")).map(Vec::as_slice).unwrap_or_default();
+    listed
+        .iter()
+        .map(|call| InnerCall { tool: json::text(call.get("tool")), status: inner_status(call), input: call.get("input").cloned() })
+        .collect()
+}
+
+fn inner_status(call: &Value) -> String {
+    let failed = call.get("error").is_some_and(|error| !matches!(error, Value::Null | Value::Bool(false)));
+    if failed { "error".to_owned() } else { json::text(call.get("status")) }
 }
 
 fn host_error(error: Option<&Value>) -> HostError {
     let text = |path: &str| error.and_then(|error| error.pointer(path)).and_then(Value::as_str);
-    let name = text("/name").unwrap_or("Error").to_owned();
+    let name = text("/name").or_else(|| text("/type")).unwrap_or("Error").to_owned();
     let message = text("/data/message").or_else(|| text("/message")).or_else(|| error.and_then(Value::as_str)).unwrap_or("(no message)");
+    let status = error.and_then(|error| error.pointer("/data/statusCode")).and_then(Value::as_u64);
     HostError {
-        name,
         message: message.to_owned(),
-        status: error.and_then(|error| error.pointer("/data/statusCode")).and_then(Value::as_u64),
+        status: status.or_else(|| provider_status(&name, message)),
+        name,
         reference: text("/data/ref").map(str::to_owned),
     }
+}
+
+/// A v2 host tells the status of a model's answer in words: `Provider request failed with HTTP 400: …`.
+fn provider_status(name: &str, message: &str) -> Option<u64> {
+    let rest = message.split_once("HTTP ").filter(|_| name.starts_with("provider."))?.1;
+    rest.get(..3)?.parse().ok()
 }

@@ -2,6 +2,7 @@
 
 use ocsweep_proto::agent::StubRequest;
 use ocsweep_proto::code_mode;
+use ocsweep_proto::names::v2::V2_EXECUTE;
 use serde_json::Value;
 
 /// The text of all system messages, joined by line feeds; `None` when the body holds no messages.
@@ -24,6 +25,22 @@ fn content_text(content: &Value) -> Option<String> {
     }
 }
 
+/// Where a Code Mode catalog stands: the system messages, a later message that replaces it, and, in early hosts, the description of the
+/// tool that runs programs.
+#[must_use]
+pub fn catalog_text(request: &StubRequest) -> String {
+    let messages = request.body.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let later =
+        messages.iter().filter_map(|message| content_text(message.get("content")?)).filter(|text| text.starts_with(CATALOG_CHANGED));
+    let functions = request.body.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let execute = functions.iter().filter(|tool| tool.pointer("/function/name").and_then(Value::as_str) == Some(V2_EXECUTE));
+    let described = execute.filter_map(|tool| tool.pointer("/function/description")?.as_str().map(str::to_owned));
+    system_text(request).into_iter().chain(later).chain(described).collect::<Vec<_>>().join("\n")
+}
+
+/// How a message begins that brings a new catalog into a running conversation.
+const CATALOG_CHANGED: &str = "The Code Mode tool catalog has changed.";
+
 /// The names under which the model can call tools: offered directly, and in the Code Mode catalog by path, last segment and joined form.
 #[must_use]
 pub fn offered_tools(request: &StubRequest) -> Option<Vec<String>> {
@@ -31,7 +48,7 @@ pub fn offered_tools(request: &StubRequest) -> Option<Vec<String>> {
     let functions = direct.as_array().map(Vec::as_slice).unwrap_or_default();
     let mut names: Vec<String> =
         functions.iter().filter_map(|tool| tool.pointer("/function/name")).filter_map(Value::as_str).map(str::to_owned).collect();
-    for name in code_mode::catalog_names(&system_text(request).unwrap_or_default()) {
+    for name in code_mode::catalog_names(&catalog_text(request)) {
         if !names.contains(&name) {
             names.push(name);
         }

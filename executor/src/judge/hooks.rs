@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use ocsweep_proto::axes::Line;
 use ocsweep_proto::expect::{HookExpect, Matcher, Phase};
-use ocsweep_proto::names;
+use ocsweep_proto::names::{
+    self,
+    v2::{HookOn, hook_on},
+};
 use serde_json::Value;
 
 use super::{Case, matcher, suggest};
@@ -20,7 +24,11 @@ fn check_one(case: &Case<'_>, index: usize, wanted: &HookExpect) -> Vec<String> 
         Phase::Pre => &case.seen.pre,
         Phase::Post => &case.seen.post,
     };
-    let kind = names::probe_kind(&wanted.hook);
+    let kind = match (case.work.host.line, hook_on(case.work.host.line, &wanted.hook)) {
+        (Line::V2, HookOn::Recorded(kind)) => Some(kind),
+        (Line::V2, _) => None,
+        (Line::V1, _) => names::probe_kind(&wanted.hook),
+    };
     // The name of an event is accepted too.
     let of_kind =
         |record: &&Record| kind.map_or_else(|| record.kind == "event" && record.text("type") == wanted.hook, |kind| record.kind == kind);
@@ -31,15 +39,41 @@ fn check_one(case: &Case<'_>, index: usize, wanted: &HookExpect) -> Vec<String> 
 
 fn never(case: &Case<'_>, wanted: &HookExpect, label: &str) -> String {
     let hook = wanted.hook.as_str();
-    if names::V1_DEAD_HOOKS.contains(&hook) {
+    let (line, host) = (case.work.host.line, &case.work.host.resolved);
+    match hook_on(line, hook) {
+        HookOn::OtherLine(relative) => {
+            let other = if line == Line::V1 { "2.x" } else { "1.x" };
+            let relative = relative.map(|name| format!("; the nearest that it has is `{name}`")).unwrap_or_default();
+            return format!("{label}: only opencode {other} has `{hook}`, and this is {host}{relative}.");
+        }
+        HookOn::NotRecorded if line == Line::V2 => {
+            return format!("{label}: no probe records the hook `{hook}`, so whether it ran cannot be checked.");
+        }
+        HookOn::Recorded(kind) if is_missing(case, kind) => {
+            return format!("{label}: opencode {host} has no hook that a probe could record this by.");
+        }
+        HookOn::Unknown if line == Line::V2 => {
+            let meant = suggest::on_v2(hook).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default();
+            return format!("{label}: the hook never ran, and no host has a hook of this name{meant}.");
+        }
+        _ => {}
+    }
+    if line == Line::V1 && names::V1_DEAD_HOOKS.contains(&hook) {
         return format!("{label}: hook `{hook}` is never triggered by opencode {}.", case.work.host.resolved);
     }
-    if names::probe_kind(hook).is_none() && !names::is_v1_hook(hook) && !names::V1_EVENTS.contains(&hook) {
+    if line == Line::V1 && names::probe_kind(hook).is_none() && !names::is_v1_hook(hook) && !names::V1_EVENTS.contains(&hook) {
         let meant = suggest::hook(hook).map(|name| format!(" (did you mean {name}?)")).unwrap_or_default();
         return format!("{label}: the hook never ran, and no host has a hook of this name{meant}.");
     }
     let of = wanted.tool.as_ref().map(|tool| format!(" for tool {tool}")).unwrap_or_default();
     format!("{label}: the hook never ran{of}.")
+}
+
+/// Whether the probe behind the plugin could not register the v2 hook that leaves records of the kind.
+fn is_missing(case: &Case<'_>, kind: &str) -> bool {
+    let missing = case.seen.inventory.iter().flat_map(|inventory| &inventory.missing);
+    let mut hooks = missing.filter_map(|name| name.strip_prefix("hook "));
+    case.work.host.line == Line::V2 && hooks.any(|hook| names::probe_kind(hook) == Some(kind))
 }
 
 fn of_tool(case: &Case<'_>, record: &Record, wanted: Option<&str>) -> bool {
@@ -48,12 +82,19 @@ fn of_tool(case: &Case<'_>, record: &Record, wanted: Option<&str>) -> bool {
     if !own.is_empty() {
         return names::same_tool(&own, wanted);
     }
+    // A v2 host tells a shell hook no call.
+    if case.work.host.line == Line::V2 && record.kind == "shell.before" {
+        return names::same_tool("shell", wanted);
+    }
     call_of(case, record).is_some_and(|call| names::same_tool(&call.name, wanted))
 }
 
 fn call_of<'a>(case: &Case<'a>, record: &Record) -> Option<&'a crate::evidence::Call> {
     let id = record.text("callID");
-    case.seen.calls.iter().find(|call| !id.is_empty() && call.call_id == id)
+    let tool = record.text("tool");
+    let same = |call: &&crate::evidence::Call| !id.is_empty() && call.call_id == id;
+    // Calls of one Code Mode program share its id.
+    case.seen.calls.iter().filter(same).find(|call| call.name == tool).or_else(|| case.seen.calls.iter().find(same))
 }
 
 fn check_record(case: &Case<'_>, record: &Record, wanted: &HookExpect, label: &str) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! How the host ended: by the plugin's hand, by a signal, with an error event, without a model call, or as it should.
 
 use ocsweep_proto::agent::{Exit, paths};
-use ocsweep_proto::axes::Tier;
+use ocsweep_proto::axes::{Line, Tier};
 use ocsweep_proto::verdict::Reason;
 
 use super::findings::Findings;
@@ -44,7 +44,11 @@ fn crash(case: &Case<'_>, findings: &mut Findings) {
 /// A turn can end behind a tool call, for example one that was refused, and a cut stream hides how it ended. Then the session's own last
 /// event, which both probes see, tells an end from a death; without it a process that was ended in the middle would pass.
 fn went_idle(case: &Case<'_>) -> bool {
-    let is_idle = |record: &&crate::evidence::Record| record.kind == "event" && record.text("type") == "session.idle";
+    let last = match case.work.host.line {
+        Line::V1 => "session.idle",
+        Line::V2 => "session.execution.succeeded",
+    };
+    let is_idle = |record: &&crate::evidence::Record| record.kind == "event" && record.text("type") == last;
     let was_cut = case.report().dropped.get("stdout").is_some_and(|lost| *lost > 0);
     (case.seen.events.finishes > 0 || was_cut) && case.seen.post.iter().chain(&case.seen.pre).any(|record| is_idle(&record))
 }
@@ -123,7 +127,11 @@ fn signal_name(signal: i32) -> String {
 fn error_event(case: &Case<'_>, error: &HostError) -> (Reason, String) {
     let head = format!("error event: {}: {}", error.name, error.message.trim_end_matches('.'));
     let detail = detail(case, error);
-    if let Some(model) = unknown_model(error, detail) {
+    let unknown = match case.work.host.line {
+        Line::V1 => unknown_model(error, detail),
+        Line::V2 => error.message.split_once("Model unavailable: ").map(|(_, model)| model.trim_end_matches('.').to_owned()),
+    };
+    if let Some(model) = unknown {
         return unknown_model_text(case, &head, &model);
     }
     if let Some(status) = error.status {
@@ -143,13 +151,28 @@ fn error_event(case: &Case<'_>, error: &HostError) -> (Reason, String) {
     }
     let logged = detail.map(|detail| format!("; the log says: {}", show::cut(&show::in_bundle(detail), 500))).unwrap_or_default();
     let thrower = thrower(case, &error.message, detail).map(|hook| format!("; the plugin's hook `{hook}` threw it")).unwrap_or_default();
-    (Reason::HostError, format!("{head}{logged}{thrower}."))
+    (Reason::HostError, format!("{head}{logged}{thrower}{}.", refused(case)))
+}
+
+/// Permissions that nobody could be asked for; a host may end its turn over one.
+fn refused(case: &Case<'_>) -> String {
+    let texts: Vec<String> =
+        case.seen.rejections.iter().take(3).map(|one| format!("{} ({})", one.action, show::cut(&one.resources, 200))).collect();
+    if texts.is_empty() || case.work.host.line == Line::V1 {
+        String::new()
+    } else {
+        format!("; the host refused permission for {}", texts.join(", "))
+    }
 }
 
 /// The log line that an event refers to.
 fn detail<'a>(case: &Case<'a>, error: &HostError) -> Option<&'a str> {
     let reference = error.reference.as_deref()?;
-    case.seen.log.iter().find(|line| line.get("ref") == Some(reference)).and_then(|line| line.get("error"))
+    case.seen
+        .log
+        .iter()
+        .find(|line| line.get("ref") == Some(reference))
+        .and_then(|line| line.get("error").or_else(|| line.get("cause").filter(|_| case.work.host.line == Line::V2)))
 }
 
 /// The model that the host does not know, when that is the error.

@@ -1,6 +1,9 @@
 //! What must be there beside the plugin: both probes, the inventory with the expected names, no foreign plugin, no problem in the log.
 
+pub(super) mod v2;
+
 use ocsweep_proto::agent::{Preflight, paths};
+use ocsweep_proto::axes::Line;
 use ocsweep_proto::names;
 use ocsweep_proto::verdict::Reason;
 
@@ -22,7 +25,13 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
         log_problems(case, findings);
         expected_names(case, findings);
     }
-    foreign(case, findings);
+    if let Some(path) = &case.report().ancestor_config {
+        findings.add(Reason::Docker, format!("ancestor opencode config detected at {path}: sandbox isolation compromised."));
+    }
+    match case.work.host.line {
+        Line::V1 => foreign(case, findings),
+        Line::V2 => v2::foreign(case, findings),
+    }
 }
 
 /// A probe that nobody heard of makes everything unproven that depends on it.
@@ -62,7 +71,11 @@ fn log_problems(case: &Case<'_>, findings: &mut Findings) {
         return;
     }
     let mut lines: Vec<&str> = Vec::new();
-    for line in case.seen.log.iter().filter(|line| line.is_error() && names_the_plugin(case, &line.raw)) {
+    let is_problem = |line: &&crate::evidence::LogLine| match case.work.host.line {
+        Line::V1 => line.is_error() && names_the_plugin(case, &line.raw),
+        Line::V2 => v2::is_problem(case, line),
+    };
+    for line in case.seen.log.iter().filter(is_problem) {
         if !lines.contains(&line.raw.as_str()) {
             lines.push(&line.raw);
         }

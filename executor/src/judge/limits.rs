@@ -32,7 +32,10 @@ pub(super) fn nothing_is_known(case: &Case<'_>, findings: &mut Findings) -> bool
     }
     let explained =
         matches!(report.preflight, Some(Preflight::Failed(_) | Preflight::Hung | Preflight::Died(_))) || report.timeout.is_some();
-    if report.exit.is_none() && !explained && !report.preflight.as_ref().is_some_and(super::module_is_tui_only) {
+    if report.exit.is_none()
+        && !explained
+        && !report.preflight.as_ref().is_some_and(|preflight| super::module_is_tui_only(case.work, preflight))
+    {
         findings.add(Reason::StreamIncomplete, "the report says nothing of the host process.");
         return true;
     }

@@ -1,6 +1,8 @@
 //! Warnings about what the case did to its machine: files, standard output, processes, ports, connections, and what a cap cut off.
 
-use super::{Case, behaviour, observed, show};
+use ocsweep_proto::axes::Line;
+
+use super::{Case, behaviour, inventory, observed, show};
 
 /// Names that one warning lists.
 const SHOWN: usize = 5;
@@ -8,6 +10,9 @@ const SHOWN: usize = 5;
 /// The warnings of any row on which it shows.
 pub(super) fn warnings(case: &Case<'_>) -> Vec<String> {
     let mut warnings = behaviour::warnings(case);
+    if case.work.host.line == Line::V2 {
+        warnings.extend(inventory::v2::warnings(case));
+    }
     warnings.extend(writes(case));
     warnings.extend(noise(case));
     warnings.extend(leaks(case));

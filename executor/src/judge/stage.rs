@@ -1,7 +1,11 @@
 //! How far the plugin came: resolved, imported, accepted, set up. The host says nothing of the first two, so the preflight and the observer
 //! are asked; a plugin that nobody saw at work has not passed.
 
+pub(super) mod definition;
+pub(super) mod v2;
+
 use ocsweep_proto::agent::{Bound, Export, ImportError, Preflight};
+use ocsweep_proto::axes::Line;
 use ocsweep_proto::verdict::Reason;
 
 use super::findings::Findings;
@@ -10,6 +14,10 @@ use crate::evidence::{FactoryRun, Thrown};
 
 /// Adds what kept the plugin from coming up.
 pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
+    if case.work.host.line == Line::V2 {
+        v2::check(case, findings);
+        return;
+    }
     resolution(case, findings);
     import(case, findings);
     init_hang(case, findings);
@@ -204,6 +212,10 @@ fn rejection<'a>(case: &Case<'a>) -> Option<&'a str> {
 
 /// Adds that nobody saw the plugin at work, unless something already says why: a stage, or a host that did not come so far.
 pub(super) fn registration(case: &Case<'_>, findings: &mut Findings) {
+    if case.work.host.line == Line::V2 {
+        v2::registration(case, findings);
+        return;
+    }
     let plugin = &case.seen.plugin;
     let came_so_far = case.ended_by_itself() && !findings.has(Reason::HostCrashed) && host::invalid_config(case).is_none();
     if findings.has_stage() || !came_so_far {

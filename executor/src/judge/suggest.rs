@@ -14,6 +14,12 @@ pub(super) fn hook(name: &str) -> Option<String> {
     [hook, event].into_iter().flatten().max_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, text)| text)
 }
 
+/// The nearest hook or event of a v2 host.
+pub(super) fn on_v2(name: &str) -> Option<&'static str> {
+    let dotted = dotted(name);
+    nearest(&[name, &dotted], names::v2::V2_HOOKS.into_iter().chain(names::v2::V2_EVENTS)).map(|(_, name)| name)
+}
+
 fn nearest<'a>(spellings: &[&str], names: impl IntoIterator<Item = &'a str>) -> Option<(f64, &'a str)> {
     let scored = names.into_iter().map(|name| {
         let score = spellings.iter().map(|spelling| strsim::normalized_damerau_levenshtein(spelling, name)).fold(0.0, f64::max);

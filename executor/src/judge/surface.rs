@@ -1,6 +1,9 @@
 //! Warnings about the plugin's surface, which a load shows once: its hooks, its tools, its exports.
 
+mod v2;
+
 use ocsweep_proto::agent::RequestKind;
+use ocsweep_proto::axes::Line;
 use ocsweep_proto::names;
 use serde_json::Value;
 
@@ -14,6 +17,10 @@ const SHOWN_KEYS: usize = 12;
 pub(super) fn warnings(case: &Case<'_>) -> Vec<String> {
     if !case.is_load() {
         return Vec::new();
+    }
+    if case.work.host.line == Line::V2 {
+        let request = case.raw.stub_requests.iter().find(|request| request.kind == RequestKind::Primary);
+        return request.map(v2::warnings).unwrap_or_default();
     }
     let mut warnings = shadowed_tools(case);
     warnings.extend(unknown_hooks(case));

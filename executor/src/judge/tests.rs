@@ -4,6 +4,8 @@ mod assertions;
 mod endings;
 mod load;
 mod run;
+mod v2;
+mod v2_assertions;
 mod warnings;
 
 use ocsweep_proto::axes::Tier;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ocsweep_proto::axes::Line;
 use ocsweep_proto::expect::{Expect, Matcher, ToolExpect, ToolStatus};
 use ocsweep_proto::names;
 use serde_json::Value;
@@ -17,7 +18,10 @@ pub(super) fn check(case: &Case<'_>, expect: &Expect) -> Vec<String> {
 /// The calls that an expectation is about.
 pub(super) fn calls_of<'a>(case: &Case<'a>, name: &str) -> Vec<&'a Call> {
     let key = names::tool_key(name);
-    case.seen.calls.iter().filter(|call| names::tool_key(&call.name) == key).collect()
+    // A Code Mode program with calls of its own is told by those, and a v2 host records what it does not have under the model's own word.
+    let v2 = case.work.host.line == Line::V2;
+    let is_call = |call: &&Call| !v2 || (call.inner == 0 && call.wanted.as_ref() != Some(&call.name));
+    case.seen.calls.iter().filter(is_call).filter(|call| names::tool_key(&call.name) == key).collect()
 }
 
 fn check_one(case: &Case<'_>, index: usize, wanted: &ToolExpect) -> Vec<String> {
@@ -70,8 +74,13 @@ fn hint(case: &Case<'_>, label: &str, name: &str) -> Option<String> {
         let meant: Vec<&str> = meant.into_iter().collect();
         return Some(format!("{label}: namespaced tools are recorded as <namespace>_<name>; did you mean {}?", meant.join(" or ")));
     }
+    let program = case.seen.calls.iter().any(|call| call.inner > 0 && names::same_tool(&call.name, name));
+    if program {
+        return Some(format!("{label}: a Code Mode program that calls tools is told by their calls; expect those."));
+    }
     let refused = case.seen.calls.iter().find(|call| call.wanted.as_deref().is_some_and(|wanted| names::same_tool(wanted, name)))?;
-    let why = refused.input.as_ref().and_then(|input| input.get("error")).and_then(Value::as_str).unwrap_or("unknown tool or arguments");
+    let why = refused.input.as_ref().and_then(|input| input.get("error")).and_then(Value::as_str);
+    let why = why.or(refused.error.as_deref()).unwrap_or("unknown tool or arguments");
     Some(format!("{label}: the model called it, and the host refused: {}.", show::cut(why.trim_end_matches('.'), 300)))
 }
 

@@ -1,21 +1,26 @@
 //! The static check of a TUI plugin. A server host never loads one, so its load case is what an import shows.
 
-use ocsweep_proto::agent::{Export, Preflight, TuiReport};
+use ocsweep_proto::agent::{Export, Preflight, Report, TuiReport};
 use ocsweep_proto::axes::{Line, Tier};
 use ocsweep_proto::job::CaseWork;
 use ocsweep_proto::verdict::Reason;
 
 use super::findings::Findings;
+use super::stage::definition;
 use super::{Judgement, show};
 use crate::evidence::RawEvidence;
 
 /// Why cases with a conversation do not apply.
 const SKIPPED: &str = "TUI-only plugin: it has no server part that a conversation could reach";
 
-/// Whether a module is a TUI plugin and nothing else on v1: a default object with `tui` and without `server`.
+/// Whether a module is a TUI plugin and nothing else. On v1: a default object with `tui` and without `server`. On v2: nothing that a server
+/// could start, beside a `tui` or a TUI entry of its own.
 #[must_use]
-pub fn module_is_tui_only(preflight: &Preflight) -> bool {
+pub fn module_is_tui_only(work: &CaseWork, preflight: &Preflight) -> bool {
     let Preflight::Imported(exports) = preflight else { return false };
+    if work.host.line == Line::V2 {
+        return definition::is_nothing_for_a_server(exports, work.subject.entries.tui.is_some());
+    }
     default_object(exports).is_some_and(|default| has(default, "tui") && !has(default, "server"))
 }
 
@@ -28,17 +33,36 @@ fn has(export: &Export, key: &str) -> bool {
 }
 
 /// The judgement of a case whose module turned out to be a TUI plugin; `None` when it is none.
-pub(super) fn by_module(work: &CaseWork, preflight: Option<&Preflight>) -> Option<Judgement> {
-    let preflight = preflight.filter(|preflight| work.host.line == Line::V1 && module_is_tui_only(preflight))?;
+pub(super) fn by_module(work: &CaseWork, report: &Report) -> Option<Judgement> {
+    let preflight = report.preflight.as_ref().filter(|preflight| module_is_tui_only(work, preflight))?;
     if work.tier != Tier::Load {
         return Some(skipped());
     }
     let Preflight::Imported(exports) = preflight else { return None };
+    if work.host.line == Line::V2 {
+        return Some(by_module_v2(work, report, exports));
+    }
     let kind = default_object(exports).and_then(|default| default.keys.get("tui")).map_or("undefined", String::as_str);
     let check = TuiReport { imported: true, tui: kind.to_owned(), ..TuiReport::default() };
     let hint =
         "exports tui and no server: checked as a TUI plugin; it belongs into tui.json, not into the server's plugin list.".to_owned();
     Some(Judgement { warnings: vec![hint], ..verdict(Line::V1, &check) })
+}
+
+/// The static check of a v2 package whose server entry has nothing for a server: of its TUI entry when that was imported. A module that
+/// nobody looked at has not passed.
+fn by_module_v2(work: &CaseWork, report: &Report, exports: &[Export]) -> Judgement {
+    if let Some(check) = &report.tui {
+        return verdict(Line::V2, check);
+    }
+    let kind = |key: &str| default_object(exports).and_then(|default| default.keys.get(key)).cloned().unwrap_or_default();
+    let check = TuiReport { imported: true, tui: kind("tui"), id: kind("id"), setup: kind("setup"), ..TuiReport::default() };
+    let mut judgement = verdict(Line::V2, &check);
+    judgement.failures.insert(0, "the server entry has no `setup` and no `effect`, so a server host can start nothing of it.".to_owned());
+    if let Some(tui) = &work.subject.entries.tui {
+        judgement.warnings.push(format!("the package has a TUI entry ({tui}): set plugin.ui to true to have it checked as a TUI plugin."));
+    }
+    judgement
 }
 
 /// Judges a case of a plugin that is TUI-only by its paths or by configuration.
