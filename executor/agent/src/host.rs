@@ -67,7 +67,7 @@ pub(crate) async fn run(
     for (channel, kind) in channels.into_iter().zip([Kind::ProbePre, Kind::ProbeObserver, Kind::ProbePost]) {
         sources.push((kind, tokio::spawn(probe(channel, kind, sink.clone(), stopped.clone()))));
     }
-    let (mut ended, timeout) = hold(bounds, &mut exit, events).await;
+    let (mut ended, timeout) = hold(Watch::new(bounds, task.plugin.stand_in, 0), bounds, &mut exit, events).await;
     let mut leaked = if timeout.is_none() { left_behind(LEAK_PATIENCE).await } else { Vec::new() };
     let more_leaked = leaked.len().saturating_sub(MAX_LEAKED) as u64;
     leaked.truncate(MAX_LEAKED);
@@ -90,6 +90,7 @@ fn spawn(task: &HostTask, children: &Children) -> Result<Child, HostError> {
 
 /// Waits for the end of the host or for a bound.
 async fn hold(
+    mut watch: Watch,
     bounds: Deadlines,
     exit: &mut oneshot::Receiver<Exit>,
     events: &mut mpsc::Receiver<Event>,
@@ -98,7 +99,6 @@ async fn hold(
     let now = || u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     // What came before the start says nothing about this run.
     while events.try_recv().is_ok() {}
-    let mut watch = Watch::new(bounds, now());
     loop {
         // A bound must not be found exceeded while the event that meets it is waiting.
         for event in std::iter::from_fn(|| events.try_recv().ok()).take(EVENTS_AT_ONCE) {
