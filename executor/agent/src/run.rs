@@ -21,7 +21,7 @@ use crate::sandbox;
 use crate::sources::Sink;
 use crate::stub::{self, Stub};
 use crate::user::Order;
-use crate::watch::Event;
+use crate::watch::{Event, Watch};
 
 /// Events that may wait for the watch.
 const EVENTS: usize = 1024;
@@ -108,7 +108,11 @@ impl Run<'_> {
         let channels = sandbox::channels().map_err(fault)?;
         stub.begin(task.script.clone()).await;
         let sink = Sink { output: self.output.clone(), events: sender, cap: self.job.stream_bytes };
-        let ended = host::run(task, self.job.deadlines, self.children, channels, sink, &mut events).await.map_err(fault)?;
+        let mut watch = Watch::new(self.job.deadlines, task.plugin.stand_in, 0);
+        if self.report.preflight == Some(Preflight::Hung) {
+            watch.expect_hang(0);
+        }
+        let ended = host::run(task, watch, self.job.deadlines, self.children, channels, sink, &mut events).await.map_err(fault)?;
         self.begin_phase("collect").await?;
         self.report.lookups = lookups.take();
         let (seen, dropped) = stub.report().await;

@@ -86,6 +86,13 @@ impl Watch {
         Self { bounds, stand_in, started: now, last: now, alive: false, imported: false, pending: Vec::new(), clients: BTreeMap::new() }
     }
 
+    /// The import of the entry alone did not end: then it is pending in a host without an observer until the plugin's turn is over.
+    pub(crate) fn expect_hang(&mut self, now: u64) {
+        if self.stand_in == StandIn::Shim {
+            self.begin(SETUP.to_owned(), "import of the entry".to_owned(), now);
+        }
+    }
+
     /// Takes an event into account.
     pub(crate) fn apply(&mut self, event: &Event, now: u64) {
         self.last = now;

@@ -109,5 +109,12 @@ fn without_an_observer_the_setup_lies_between_the_probes() {
     for end in [after.clone(), Event::Prompted] {
         assert_eq!(run_on(StandIn::Shim, &[(10, before.clone()), (20, end)]), (140, Bound::NoOutput, String::new()));
     }
-    assert_eq!(run_on(StandIn::Observer, &[(10, before), (20, Event::Probe)]), (140, Bound::NoOutput, String::new()));
+    assert_eq!(run_on(StandIn::Observer, &[(10, before.clone()), (20, Event::Probe)]), (140, Bound::NoOutput, String::new()));
+    // An import that hung alone is pending from the beginning.
+    for (stand_in, bound) in [(StandIn::Shim, Some(Bound::Init)), (StandIn::Observer, None)] {
+        let mut watch = Watch::new(BOUNDS, stand_in, 0);
+        watch.expect_hang(0);
+        watch.apply(&before, 20);
+        assert_eq!(watch.expired(30).map(|timeout| timeout.bound), bound);
+    }
 }
