@@ -27,8 +27,10 @@ fn real_probe_modules_behave_in_the_hosts_own_runtime() {
         let probe = tempfile::tempdir().unwrap();
         support::directory::copy(&source.join("v1"), probe.path());
         support::directory::copy(&source.join("v2"), probe.path());
-        let mut tests: Vec<String> =
-            std::fs::read_dir(source.join(line).join("tests")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut tests: Vec<String> = std::fs::read_dir(source.join(line).join("tests"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         tests.retain(|name| name.ends_with(".test.mjs"));
         tests.sort();
         assert!(tests.len() >= at_least, "{tests:?}");

@@ -94,7 +94,7 @@ const requestOf = ({ sessionID, agent, model, kind }) => ({
   sessionID,
   agent: typeof agent === "string" ? agent : (agent?.id ?? agent?.name),
   model: model?.id ?? model,
-  kind,
+  requestKind: kind,
 });
 
 const textsOf = (system) =>

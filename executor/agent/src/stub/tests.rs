@@ -243,7 +243,8 @@ async fn parallel_requests_take_a_step_each() {
 #[tokio::test]
 async fn a_catalog_is_found_wherever_a_v2_host_puts_it() {
     let described = |text: &str| json!([{"type": "function", "function": {"name": "execute", "description": text, "parameters": {}}}]);
-    let said = |role: &str, text: &str| json!([{"role": "system", "content": "- tools.old.echo(input: {"}, {"role": role, "content": text}]);
+    let said =
+        |role: &str, text: &str| json!([{"role": "system", "content": "- tools.old.echo(input: {"}, {"role": role, "content": text}]);
     let heading = "Prose about tools.<namespace>.\n- ns (2 tools, none shown)";
     let table = [
         (described("- tools.ns.echo(input: {\n  text: string,\n}): Promise<unknown>"), json!([]), "tools.ns.echo"),
@@ -265,7 +266,13 @@ async fn a_catalog_is_found_wherever_a_v2_host_puts_it() {
 
 #[tokio::test]
 async fn a_built_in_tool_goes_out_under_the_name_that_the_host_offers() {
-    let table = [("bash", "shell", "shell"), ("shell", "bash", "bash"), ("task", "subagent", "subagent"), ("bash", "bash", "bash"), ("bash", "task", "bash")];
+    let table = [
+        ("bash", "shell", "shell"),
+        ("shell", "bash", "bash"),
+        ("task", "subagent", "subagent"),
+        ("bash", "bash", "bash"),
+        ("bash", "task", "bash"),
+    ];
     for (scripted, offered, sent) in table {
         with_stub(MANY, async |address, stub| {
             let call = json!({"toolCalls": [{"name": scripted, "arguments": {}}]});

@@ -111,8 +111,9 @@ await host.run("shell create.before", { command: "c", cwd: "/p", env: { FIXTURE_
 equal("an environment is redacted", lines("post", "shell.before")[0].env, { FIXTURE_ON: "1", API_KEY: "[redacted]" });
 await host.run("session context", { sessionID: "s", agent: "build", model: { id: "m1", providerID: "stub" }, kind: "primary", system: [{ type: "text", text: "y".repeat(50001) }], tools: { shell: {} } });
 equal("the system text", [lines("pre", "session.context")[0].system, lines("post", "session.context")[0].system[1]], [[`${"y".repeat(50000)}…[+1]`], "ADDED"]);
+equal("what the request is for, beside the record's own kind", [lines("pre", "session.context")[0].requestKind], ["primary"]);
 equal("the offered tools", lines("post", "session.context")[0].tools, ["shell"]);
-await host.run("session model.request", { model: { id: "m1" }, baseURL: "u", headers: { "x-auth": "1", accept: "a" } });
+await host.run("session model.request", { kind: "primary", model: { id: "m1" }, baseURL: "u", headers: { "x-auth": "1", accept: "a" } });
 equal("headers are redacted", [lines("post", "model.request")[0].model, lines("post", "model.request")[0].headers], ["m1", { "x-auth": "[redacted]", accept: "a" }]);
 await host.run("permission evaluate", { action: "shell", resources: ["x"], effect: "ask" });
 equal("a permission", lines("post", "permission.evaluate")[0].effect, "ask");

@@ -90,13 +90,16 @@ fn the_prompt_is_exact_and_the_workspace_wins() {
     let job = agent_job(&work(Some(scenario)), None).unwrap();
     assert_eq!(host(&job).stdin, "do it \"now\"");
     assert!(!host(&job).argv.iter().any(|arg| arg.contains(' ')));
-    let project: Vec<_> = job.seeds.iter().filter(|seed| seed.root == Root::Project).map(|seed| (seed.path.as_str(), seed.contents.as_deref())).collect();
+    let project: Vec<_> =
+        job.seeds.iter().filter(|seed| seed.root == Root::Project).map(|seed| (seed.path.as_str(), seed.contents.as_deref())).collect();
     assert_eq!(project, [(".opencode/opencode.json", Some("{}")), ("README.md", Some("own"))]);
 }
 
 #[test]
 fn the_engine_is_tuned_only_when_asked() {
-    let names = |jit| host(&agent_job(&CaseWork { jit, ..work(None) }, None).unwrap()).env.keys().filter(|name| name.starts_with("BUN_JSC_")).count();
+    let names = |jit| {
+        host(&agent_job(&CaseWork { jit, ..work(None) }, None).unwrap()).env.keys().filter(|name| name.starts_with("BUN_JSC_")).count()
+    };
     assert_eq!((names(Jit::Full), names(Jit::Reduced)), (0, super::super::jit_env(Jit::Reduced).len()));
 }
 

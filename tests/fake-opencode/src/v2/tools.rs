@@ -21,18 +21,19 @@ pub(super) struct Call {
     pub(super) input: Map<String, Value>,
 }
 
+/// The text that a tool gave, or its error.
+pub(super) type Outcome = Result<String, String>;
+
 /// How it ended: what the event says.
 pub(super) struct Settled {
     pub(super) input: Map<String, Value>,
-    pub(super) output: Result<String, String>,
+    pub(super) output: Outcome,
     pub(super) inner: Value,
 }
 
 /// The tools that a request offers directly.
 pub(super) fn offered(plan: &Plan) -> Vec<Value> {
-    let define = |name: &str, description: &str| {
-        json!({"type": "function", "function": {"name": name, "description": description, "parameters": {"type": "object", "properties": {}}}})
-    };
+    let define = |name: &str, description: &str| json!({"type": "function", "function": {"name": name, "description": description, "parameters": {"type": "object", "properties": {}}}});
     let mut tools: Vec<Value> = BUILT_IN.iter().map(|name| define(name, "")).collect();
     let own = || plan.tools.iter().filter(|_| plan.works());
     tools.extend(own().filter(|tool| tool.direct).map(|tool| define(&tool.effective_name(), "")));
@@ -49,7 +50,9 @@ pub(super) fn catalog(plan: &Plan) -> String {
     for tool in plan.tools.iter().filter(|tool| plan.works() && !tool.direct) {
         let path: String = tool.path().into_iter().map(segment).collect();
         let heading = tool.namespace.as_ref().unwrap_or(&tool.name);
-        text.push_str(&format!("- {heading} (1 tool)\n  - tools{path}(input: {{\n  /** An argument */\n  value?: string,\n}}): Promise<unknown> // A tool\n"));
+        text.push_str(&format!(
+            "- {heading} (1 tool)\n  - tools{path}(input: {{\n  /** An argument */\n  value?: string,\n}}): Promise<unknown> // A tool\n"
+        ));
     }
     text
 }
@@ -93,7 +96,13 @@ fn target<'a>(plan: &'a Plan, program: &str) -> Option<(&'a Tool, Map<String, Va
 }
 
 /// One tool with its hooks: the input as it was run, and the text or the error.
-fn one(plan: &Plan, id: &str, name: &str, input: &Map<String, Value>, probes: &mut Probes) -> Result<(Map<String, Value>, Result<String, String>), String> {
+fn one(
+    plan: &Plan,
+    id: &str,
+    name: &str,
+    input: &Map<String, Value>,
+    probes: &mut Probes,
+) -> Result<(Map<String, Value>, Outcome), String> {
     let own = plan.tools.iter().find(|tool| plan.works() && tool.effective_name() == name);
     if own.is_none() && !BUILT_IN.contains(&name) {
         return Ok((input.clone(), Err(format!("Unknown tool: {name}"))));
@@ -101,7 +110,9 @@ fn one(plan: &Plan, id: &str, name: &str, input: &Map<String, Value>, probes: &m
     let run = hooked(plan, name, input);
     before(id, name, [input, &run], probes)?;
     let output = match own {
-        Some(tool) => Ok(run.iter().fold(tool.output.clone(), |text, (field, value)| text.replace(&format!("{{{field}}}"), value.as_str().unwrap_or("?")))),
+        Some(tool) => Ok(run
+            .iter()
+            .fold(tool.output.clone(), |text, (field, value)| text.replace(&format!("{{{field}}}"), value.as_str().unwrap_or("?")))),
         None if name == "shell" => shell(plan, &run, probes)?,
         None => Ok(String::new()),
     };
@@ -128,7 +139,7 @@ fn before(id: &str, name: &str, inputs: [&Map<String, Value>; 2], probes: &mut P
     probes.post.record("tool.before", record(inputs[1]))
 }
 
-fn after(id: &str, name: &str, input: &Map<String, Value>, output: &Result<String, String>, probes: &mut Probes) -> Result<(), String> {
+fn after(id: &str, name: &str, input: &Map<String, Value>, output: &Outcome, probes: &mut Probes) -> Result<(), String> {
     let mut record = json!({"tool": name, "callID": id, "sessionID": SESSION, "input": input});
     match output {
         Ok(text) => {
@@ -144,16 +155,19 @@ fn after(id: &str, name: &str, input: &Map<String, Value>, output: &Result<Strin
 }
 
 /// `echo` and `ln -s` alone, played and not run.
-fn shell(plan: &Plan, input: &Map<String, Value>, probes: &mut Probes) -> Result<Result<String, String>, String> {
+fn shell(plan: &Plan, input: &Map<String, Value>, probes: &mut Probes) -> Result<Outcome, String> {
     let command = input.get("command").and_then(Value::as_str).unwrap_or_default();
     let base = BTreeMap::from([("HOME".to_owned(), "/sandbox/home".to_owned())]);
     let mut env = base.clone();
     env.extend(plan.env.iter().filter(|_| plan.works()).map(|(name, value)| (name.clone(), value.clone())));
-    let record = |env: &BTreeMap<String, String>| json!({"command": command, "cwd": PROJECT, "timeout": 120_000, "shell": "/bin/bash", "env": env});
+    let record =
+        |env: &BTreeMap<String, String>| json!({"command": command, "cwd": PROJECT, "timeout": 120_000, "shell": "/bin/bash", "env": env});
     probes.pre.record("shell.before", record(&base))?;
     probes.post.record("shell.before", record(&env))?;
     let text = match command.split_once(' ') {
-        Some(("echo", text)) => format!("{}\n", env.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), value))),
+        Some(("echo", text)) => {
+            format!("{}\n", env.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), value)))
+        }
         Some(("ln", rest)) => match rest.strip_prefix("-s ").and_then(|rest| rest.split_once(' ')) {
             Some((target, link)) => {
                 std::os::unix::fs::symlink(target, Path::new(PROJECT).join(link)).map_err(|error| format!("{link}: {error}"))?;

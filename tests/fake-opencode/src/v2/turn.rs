@@ -55,11 +55,12 @@ fn context(plan: &Plan, model: &str, probes: &mut Probes) -> Result<String, Stri
     if plan.catalog == Catalog::System {
         system.push(tools::catalog(plan));
     }
-    let record = |system: &[String]| json!({"sessionID": SESSION, "agent": "build", "model": model, "kind": "primary", "system": system, "tools": names});
+    let record = |system: &[String]| json!({"sessionID": SESSION, "agent": "build", "model": model, "requestKind": "primary", "system": system, "tools": names});
     probes.pre.record("session.context", record(&system))?;
     system.extend(plan.system.iter().filter(|_| plan.works()).cloned());
     probes.post.record("session.context", record(&system))?;
-    probes.both("model.request", &json!({"sessionID": SESSION, "agent": "build", "model": model, "kind": "primary", "headers": {}}))?;
+    probes
+        .both("model.request", &json!({"sessionID": SESSION, "agent": "build", "model": model, "requestKind": "primary", "headers": {}}))?;
     Ok(system.join("\n\n"))
 }
 
