@@ -12,6 +12,8 @@ mod faults;
 mod folder;
 #[path = "orchestration/interrupt.rs"]
 mod interrupt;
+#[path = "orchestration/line_v2.rs"]
+mod line_v2;
 #[path = "orchestration/order.rs"]
 mod order;
 #[path = "orchestration/output.rs"]

@@ -9,9 +9,10 @@ use ocsweep_executor::binary::{self, Arch, BinaryCache};
 use ocsweep_executor::container::image;
 use ocsweep_executor::registry::{Environment, Registry};
 
-#[path = "support/engine.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod engine;
+#[path = "support/parts.rs"]
+mod support;
+
+use support::engine;
 
 /// Also made to fail when a module of the probe does not parse: a fault of ours would otherwise look like the plugin's.
 #[test]
@@ -20,12 +21,24 @@ fn real_probe_modules_behave_in_the_hosts_own_runtime() {
         return;
     }
     let host = host_binary();
-    let probe = Path::new(env!("CARGO_MANIFEST_DIR")).join("executor/probe/v1");
-    let mut tests: Vec<String> =
-        std::fs::read_dir(probe.join("tests")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    tests.retain(|name| name.ends_with(".test.mjs"));
-    tests.sort();
-    assert!(tests.len() >= 4, "{tests:?}");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("executor/probe");
+    for (line, at_least) in [("v1", 4), ("v2", 2)] {
+        // As the agent lays them out: the modules of v2 beside those of v1.
+        let probe = tempfile::tempdir().unwrap();
+        support::directory::copy(&source.join("v1"), probe.path());
+        support::directory::copy(&source.join("v2"), probe.path());
+        let mut tests: Vec<String> = std::fs::read_dir(source.join(line).join("tests"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        tests.retain(|name| name.ends_with(".test.mjs"));
+        tests.sort();
+        assert!(tests.len() >= at_least, "{tests:?}");
+        run_all(&host, probe.path(), &tests);
+    }
+}
+
+fn run_all(host: &Path, probe: &Path, tests: &[String]) {
     for test in tests {
         let output = Command::new("docker")
             .args([

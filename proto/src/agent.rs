@@ -29,6 +29,8 @@ pub mod paths {
     pub const RUN: &str = "/run/ocsweep";
     /// Probe modules, the generated observer, seeds.
     pub const ASSETS: &str = "/run/ocsweep/assets";
+    /// The directory that stands in for the plugin's entry on line v2: its `server.js` re-exports the default export.
+    pub const SHIM: &str = "/run/ocsweep/assets/plugin-under-test";
     /// FIFOs of the probes.
     pub const PROBE: &str = "/run/ocsweep/probe";
     /// HOME.

@@ -1,6 +1,9 @@
 //! Code Mode: a host may offer one tool, `execute`, and list the others as JavaScript call paths in its system text. This module reads
 //! that catalog and turns a scripted tool call into code.
 //!
+//! A catalog is cut when it grows beyond its budget: its namespaces are still listed, with how many of their tools are shown. A tool that is
+//! not shown is called by the path that its namespace and name give.
+//!
 //! Pure text work. It must never decide whether a call *should* be wrapped: the stub knows which tools a request offers directly.
 
 use serde_json::{Map, Value};
@@ -78,6 +81,52 @@ pub fn wrap(name: &str, arguments: &Map<String, Value>, catalog: &[CallPath]) ->
     let (_, path) = ranked.min_by_key(|(rank, _)| *rank)?;
     let arguments = serde_json::to_string(arguments).ok()?;
     Some(format!("return await {}({arguments})", path.text))
+}
+
+/// The code that calls a tool which a cut catalog does not show, or `None` when no namespace with hidden tools fits. The host's name for it is
+/// the namespace, `_` and the name; a longer namespace wins.
+#[must_use]
+pub fn wrap_hidden(name: &str, arguments: &Map<String, Value>, text: &str) -> Option<String> {
+    let plain = parse(name, false).map_or_else(|| name.to_owned(), |path| path.segments.join("."));
+    let hidden = text.lines().filter_map(namespace).filter(|namespace| namespace.hides);
+    let fits = hidden.filter_map(|namespace| Some((namespace.name, namespace.rest(&plain)?)));
+    let (namespace, rest) = fits.max_by_key(|(namespace, _)| namespace.len())?;
+    let segments = namespace.split('.').chain((!rest.is_empty()).then_some(rest));
+    let path: String = std::iter::once("tools".to_owned()).chain(segments.map(written)).collect();
+    Some(format!("return await {path}({})", serde_json::to_string(arguments).ok()?))
+}
+
+/// A segment as it is written behind the one before.
+fn written(segment: &str) -> String {
+    match identifier(segment) {
+        Some((_, "")) => format!(".{segment}"),
+        _ => format!("[{}]", Value::from(segment)),
+    }
+}
+
+/// The heading of a namespace: `- my_ns (3 tools, 1 shown) // description`.
+struct Namespace<'a> {
+    name: &'a str,
+    /// Not all of its tools are listed.
+    hides: bool,
+}
+
+fn namespace(line: &str) -> Option<Namespace<'_>> {
+    let (name, rest) = line.trim_start().strip_prefix("- ")?.split_once(" (")?;
+    let (count, _) = rest.split_once(')')?;
+    let (tools, shown) = count.split_once(", ").map_or((count, None), |(tools, shown)| (tools, Some(shown)));
+    let (number, word) = tools.split_once(' ')?;
+    let is_heading = number.parse::<u64>().is_ok() && matches!(word, "tool" | "tools") && !name.contains(char::is_whitespace);
+    let hides = shown.and_then(|shown| shown.strip_suffix(" shown")).is_some_and(|shown| shown != number);
+    is_heading.then_some(Namespace { name, hides })
+}
+
+impl Namespace<'_> {
+    /// What of a tool's name follows the namespace: nothing when a tool without a namespace has a heading of its own.
+    fn rest<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let rest = name.strip_prefix(self.name).or_else(|| name.strip_prefix(self.name.replace('.', "_").as_str()))?;
+        if rest.is_empty() { Some(rest) } else { rest.strip_prefix(['.', '_']).filter(|rest| !rest.is_empty()) }
+    }
 }
 
 /// Reads a path that begins with `tools`. A call must go on with `(`, a bare path must end.

@@ -5,7 +5,6 @@
 use std::path::Path;
 
 use ocsweep_executor::binary::{self, Arch, BinaryCache, BinaryError, HostBinary, HostVersion};
-use ocsweep_executor::line;
 use ocsweep_executor::registry::{Environment, Registry};
 use ocsweep_proto::axes::VersionWord;
 use ocsweep_proto::job::Host;
@@ -39,8 +38,6 @@ pub(crate) async fn resolve(request: &Request, settings: &Settings, printer: Pri
             None => source.version(word, request).await,
         };
         let version = version.map_err(|error| refuse(&error))?;
-        line::supported(version.line, &version.resolved)
-            .map_err(|error| Refusal::configuration(format!("error: {error}\nhint: choose a version 1.x.y, or v1, with --opencode")))?;
         let binary = match &settings.opencode_bin {
             Some(path) => binary::cache::override_binary(path).await,
             None => {

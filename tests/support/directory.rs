@@ -17,9 +17,34 @@ fn inputs(group: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(group)
 }
 
+/// The version that the stand-in passes for on line v2, and the files that describe a directory there.
+const V2: &str = "2.0.26";
+const V2_PLAN: &str = "fake-plan.v2.json";
+const V2_EXPECTED: &str = "expected.v2.json";
+
+/// The host of a run.
+#[derive(Clone, Copy)]
+enum Host {
+    /// The real one, in the versions that the configuration names.
+    Real,
+    /// The stand-in, as a host of line v2.
+    FakeV2,
+}
+
 /// Runs one directory and everything below it that has expectations.
 #[track_caller]
 pub(crate) fn check(group: &str, name: &str) {
+    check_on(Host::Real, group, name);
+}
+
+/// The same on line v2, with the stand-in playing the directory's plan.
+#[track_caller]
+pub(crate) fn check_v2(group: &str, name: &str) {
+    check_on(Host::FakeV2, group, name);
+}
+
+#[track_caller]
+fn check_on(host: Host, group: &str, name: &str) {
     if !engine::is_there() {
         return;
     }
@@ -33,7 +58,7 @@ pub(crate) fn check(group: &str, name: &str) {
     with_expectations(target.path(), &mut directories);
     assert!(!directories.is_empty(), "{} has no expected.json", source.display());
     for directory in directories {
-        wrong.extend(differences(&directory));
+        wrong.extend(differences(host, &directory));
     }
     if !wrong.is_empty() {
         let kept = target.keep();
@@ -80,9 +105,14 @@ fn with_expectations(directory: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// What is wrong with a run in this directory.
-fn differences(directory: &Path) -> Vec<String> {
-    let expected: Expected = serde_json::from_value(json(&directory.join("expected.json"))).expect("a readable expected.json");
-    let ended = ocsweep(directory, &["run"]).run();
+fn differences(host: Host, directory: &Path) -> Vec<String> {
+    let own = Some(directory.join(V2_EXPECTED)).filter(|path| matches!(host, Host::FakeV2) && path.exists());
+    let expected = own.unwrap_or_else(|| directory.join("expected.json"));
+    let expected: Expected = serde_json::from_value(json(&expected)).expect("a readable expected.json");
+    let ended = match host {
+        Host::Real => ocsweep(directory, &["run"]).run(),
+        Host::FakeV2 => ocsweep(directory, &["run", "--opencode", V2]).fake().run(),
+    };
     let out = directory.join(".opencode-ci/out");
     let results = if out.join("results.json").exists() { json(&out.join("results.json")) } else { Value::Null };
     let mut found = expected.differences(&ended, &results);
@@ -127,6 +157,17 @@ fn describe(ended: &Ended, results: &Value) -> String {
         )
     });
     format!("rows:\n{}\n{}", rows.collect::<Vec<_>>().join("\n"), ended.describe())
+}
+
+/// Fails unless every directory of a group either has a plan for line v2 and a test, or is listed with the reason why not.
+#[track_caller]
+pub(crate) fn all_tested_on_v2(group: &str, tested: &[&str], left_out: &[(&str, &str)]) {
+    all_tested(group, &left_out.iter().map(|(name, _)| *name).chain(tested.iter().copied()).collect::<Vec<_>>());
+    for (names, planned) in [(tested.to_vec(), true), (left_out.iter().map(|(name, _)| *name).collect(), false)] {
+        let wrong: Vec<_> = names.into_iter().filter(|name| inputs(group).join(name).join(V2_PLAN).exists() != planned).collect();
+        assert!(wrong.is_empty(), "{wrong:?} of tests/{group}: a directory has a {V2_PLAN} exactly when it is run on line v2");
+    }
+    assert!(left_out.iter().all(|(_, reason)| !reason.is_empty()), "a directory is left out without a reason");
 }
 
 /// Fails when a directory of a group has no test, or a test no directory.

@@ -14,6 +14,9 @@ pub(crate) struct Expected {
     /// For people.
     #[serde(default, rename = "id")]
     _id: Option<String>,
+    /// For people: why this file is another one than for line v1.
+    #[serde(default, rename = "//")]
+    _why: Option<String>,
     /// Every row, in order.
     rows: Vec<Row>,
     /// Exit code.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ocsweep_proto::agent::{Deadlines, Exit, HostTask, LeakedProcess, Timeout, paths};
 use ocsweep_proto::frame::Kind;
 use tokio::net::unix::pipe;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -50,6 +50,7 @@ pub(crate) enum HostError {
 /// Runs the host to its end. `channels` are those of the probes: pre, observer, post.
 pub(crate) async fn run(
     task: &HostTask,
+    watch: Watch,
     bounds: Deadlines,
     children: &Children,
     channels: [pipe::Receiver; 3],
@@ -59,7 +60,7 @@ pub(crate) async fn run(
     let child = spawn(task, children)?;
     let Child { mut exit, stdin, stdout, stderr, .. } = child;
     tokio::spawn(feed(stdin, task.stdin.clone().into_bytes()));
-    let (stop, stopped) = watch::channel(false);
+    let (stop, stopped) = tokio::sync::watch::channel(false);
     let mut sources: Vec<(Kind, JoinHandle<Tally>)> = vec![
         (Kind::Stdout, tokio::spawn(stream(stdout, Kind::Stdout, sink.clone()))),
         (Kind::Stderr, tokio::spawn(stream(stderr, Kind::Stderr, sink.clone()))),
@@ -67,7 +68,7 @@ pub(crate) async fn run(
     for (channel, kind) in channels.into_iter().zip([Kind::ProbePre, Kind::ProbeObserver, Kind::ProbePost]) {
         sources.push((kind, tokio::spawn(probe(channel, kind, sink.clone(), stopped.clone()))));
     }
-    let (mut ended, timeout) = hold(bounds, &mut exit, events).await;
+    let (mut ended, timeout) = hold(watch, bounds, &mut exit, events).await;
     let mut leaked = if timeout.is_none() { left_behind(LEAK_PATIENCE).await } else { Vec::new() };
     let more_leaked = leaked.len().saturating_sub(MAX_LEAKED) as u64;
     leaked.truncate(MAX_LEAKED);
@@ -90,6 +91,7 @@ fn spawn(task: &HostTask, children: &Children) -> Result<Child, HostError> {
 
 /// Waits for the end of the host or for a bound.
 async fn hold(
+    mut watch: Watch,
     bounds: Deadlines,
     exit: &mut oneshot::Receiver<Exit>,
     events: &mut mpsc::Receiver<Event>,
@@ -98,7 +100,6 @@ async fn hold(
     let now = || u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     // What came before the start says nothing about this run.
     while events.try_recv().is_ok() {}
-    let mut watch = Watch::new(bounds, now());
     loop {
         // A bound must not be found exceeded while the event that meets it is waiting.
         for event in std::iter::from_fn(|| events.try_recv().ok()).take(EVENTS_AT_ONCE) {

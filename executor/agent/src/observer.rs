@@ -1,4 +1,4 @@
-//! Generates the observer module, which the host configuration names instead of the plugin's entry.
+//! Generates the module that the host configuration names instead of the plugin's entry: the observer on line v1, the shim on v2.
 //!
 //! Export names are static in JavaScript modules, so they come from the preflight. The module holds names and nothing else: all
 //! behaviour is in `observer-runtime.mjs`, which is tested by the real binary. Must not decide whether an export is good: a value
@@ -33,6 +33,12 @@ pub(crate) fn observer_module(entry_url: &str, preflight: &Preflight, npm_id: Op
     }
     source.push_str(" };\n");
     source
+}
+
+/// The source of the shim for the entry at `entry_url`. The host of line v2 takes the default export alone, and names its own errors, so it is
+/// handed on as it is.
+pub(crate) fn shim_module(entry_url: &str) -> String {
+    format!("export {{ default }} from {};\n", js_string(entry_url))
 }
 
 /// The import is dynamic, so that its failure can be recorded before it is thrown on; except for a module that exports a function
@@ -106,6 +112,11 @@ const e1 = exposed("default");
 export { e0 as RELEASE, e1 as default };
 "#;
         assert_eq!(module, expected);
+    }
+
+    #[test]
+    fn the_shim_is_one_re_export_of_the_encoded_url() {
+        assert_eq!(shim_module(&file_url("/opt/a b/\"x\".js")), "export { default } from \"file:///opt/a%20b/%22x%22.js\";\n");
     }
 
     #[test]

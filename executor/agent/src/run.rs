@@ -4,16 +4,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ocsweep_proto::agent::{AgentJob, FORMAT, HostTask, Preflight, Report, Task, TuiTask, paths};
+use ocsweep_proto::agent::{AgentJob, FORMAT, HostTask, Preflight, Report, StandIn, Task, TuiTask, paths};
 use ocsweep_proto::frame::Kind;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::assets::{OBSERVER, PREFLIGHT, TUI_CHECK};
+use crate::assets::{OBSERVER, PREFLIGHT, SHIM, TUI_CHECK};
 use crate::collect;
 use crate::dns::{self, Lookups};
 use crate::host;
-use crate::observer::{file_url, observer_module};
+use crate::observer::{file_url, observer_module, shim_module};
 use crate::output::{Closed, Output};
 use crate::preflight;
 use crate::processes::Children;
@@ -21,7 +21,7 @@ use crate::sandbox;
 use crate::sources::Sink;
 use crate::stub::{self, Stub};
 use crate::user::Order;
-use crate::watch::Event;
+use crate::watch::{Event, Watch};
 
 /// Events that may wait for the watch.
 const EVENTS: usize = 1024;
@@ -94,9 +94,10 @@ impl Run<'_> {
         }
         sandbox::prepare().map_err(fault)?;
         let (exports, ran) = self.preflight(task).await?;
-        let imported = matches!(exports, Preflight::Imported(_));
+        // Without export names there is no observer; a shim needs none, and its host says itself what became of the module.
+        let runs = task.plugin.stand_in == StandIn::Shim || matches!(exports, Preflight::Imported(_));
         self.report.preflight = Some(exports);
-        if !imported {
+        if !runs {
             self.begin_phase("collect").await?;
             collect::resources(Path::new("/"), &mut self.report);
             return Ok(());
@@ -107,7 +108,11 @@ impl Run<'_> {
         let channels = sandbox::channels().map_err(fault)?;
         stub.begin(task.script.clone()).await;
         let sink = Sink { output: self.output.clone(), events: sender, cap: self.job.stream_bytes };
-        let ended = host::run(task, self.job.deadlines, self.children, channels, sink, &mut events).await.map_err(fault)?;
+        let mut watch = Watch::new(self.job.deadlines, task.plugin.stand_in, 0);
+        if self.report.preflight == Some(Preflight::Hung) {
+            watch.expect_hang(0);
+        }
+        let ended = host::run(task, watch, self.job.deadlines, self.children, channels, sink, &mut events).await.map_err(fault)?;
         self.begin_phase("collect").await?;
         self.report.lookups = lookups.take();
         let (seen, dropped) = stub.report().await;
@@ -132,9 +137,13 @@ impl Run<'_> {
 
     async fn write(&mut self, task: &HostTask, empty: bool) -> Result<(), Stop> {
         self.begin_phase("write").await?;
-        if let Some(preflight) = &self.report.preflight {
-            let module = observer_module(&file_url(&task.plugin.entry), preflight, task.plugin.npm.as_deref());
-            sandbox::asset(OBSERVER, &module).map_err(fault)?;
+        let entry = file_url(&task.plugin.entry);
+        match (task.plugin.stand_in, &self.report.preflight) {
+            (StandIn::Shim, _) => sandbox::asset(SHIM, &shim_module(&entry)).map_err(fault)?,
+            (StandIn::Observer, Some(preflight)) => {
+                sandbox::asset(OBSERVER, &observer_module(&entry, preflight, task.plugin.npm.as_deref())).map_err(fault)?;
+            }
+            (StandIn::Observer, None) => {}
         }
         sandbox::write(self.children, &self.job.seeds, empty).await.map_err(fault)
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use ocsweep_proto::agent::{Exit, Root, Seed, paths};
 use tokio::net::unix::pipe;
 
-use crate::assets::ASSETS;
+use crate::assets::{ASSETS, V2_ASSETS};
 use crate::capture::capture;
 use crate::processes::Children;
 use crate::sources;
@@ -43,7 +43,7 @@ pub(crate) fn prepare() -> Result<(), SandboxError> {
             std::fs::create_dir(path).or_else(|error| if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) });
         made.and_then(|()| std::fs::set_permissions(path, Permissions::from_mode(mode))).map_err(own(path))?;
     }
-    ASSETS.iter().try_for_each(|(name, text)| asset(name, text))
+    ASSETS.iter().chain(V2_ASSETS).try_for_each(|(name, text)| asset(name, text))
 }
 
 /// Writes an asset.

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::lines::{Line, Lines};
 use crate::output::Output;
-use crate::watch::Event;
+use crate::watch::{Event, Record, Side};
 
 const PIECE: usize = 64 * 1024;
 
@@ -145,11 +145,22 @@ impl Channel {
             self.tally.unparsed += 1;
             return;
         }
-        let record = if self.kind == Kind::ProbeObserver { serde_json::from_slice(line).ok() } else { None };
-        match record {
+        let event = serde_json::from_slice(line).ok().and_then(|record| self.event(record));
+        match event {
             // The watch must miss none of these.
-            Some(record) => drop(self.sink.events.send(Event::Observed(record)).await),
+            Some(event) => drop(self.sink.events.send(event).await),
             None => drop(self.sink.events.try_send(Event::Probe)),
+        }
+    }
+
+    /// What the watch must know of a record beyond that it came.
+    fn event(&self, record: Record) -> Option<Event> {
+        match self.kind {
+            Kind::ProbeObserver => Some(Event::Observed(record)),
+            Kind::ProbePre if record.is("setup") => Some(Event::SetUp(Side::Before)),
+            Kind::ProbePost if record.is("setup") => Some(Event::SetUp(Side::After)),
+            Kind::ProbePre | Kind::ProbePost if record.is("session.prompt") => Some(Event::Prompted),
+            _ => None,
         }
     }
 }

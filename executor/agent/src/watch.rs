@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use ocsweep_proto::agent::{Bound, Deadlines, Timeout};
+use ocsweep_proto::agent::{Bound, Deadlines, StandIn, Timeout};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -14,6 +14,9 @@ const MAX_PENDING: usize = 256;
 /// Characters kept of a name that a plugin chose.
 const MAX_NAME: usize = 200;
 
+/// The key under which the plugin's own setup is pending.
+const SETUP: &str = "setup";
+
 /// Something came from the host.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Event {
@@ -21,13 +24,26 @@ pub(crate) enum Event {
     Stdout,
     /// A line of a probe.
     Probe,
+    /// A probe was set up.
+    SetUp(Side),
+    /// A prompt has come to a probe: every plugin has been set up.
+    Prompted,
     /// A line of the observer, which is a sign of life too.
     Observed(Record),
     /// Bytes on standard error, or a model request or its answer.
     Other,
 }
 
-/// The fields of an observer record that matter here.
+/// Where a probe stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// In front of the plugin.
+    Before,
+    /// Behind it.
+    After,
+}
+
+/// The fields of a record that matter here.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Record {
@@ -36,6 +52,12 @@ pub(crate) struct Record {
     export: Option<String>,
     hook: Option<String>,
     call: Option<String>,
+}
+
+impl Record {
+    pub(crate) fn is(&self, kind: &str) -> bool {
+        self.kind == kind
+    }
 }
 
 #[derive(Debug)]
@@ -48,6 +70,7 @@ struct Pending {
 #[derive(Debug)]
 pub(crate) struct Watch {
     bounds: Deadlines,
+    stand_in: StandIn,
     started: u64,
     last: u64,
     alive: bool,
@@ -59,16 +82,37 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// A run that starts now.
-    pub(crate) fn new(bounds: Deadlines, now: u64) -> Self {
-        Self { bounds, started: now, last: now, alive: false, imported: false, pending: Vec::new(), clients: BTreeMap::new() }
+    pub(crate) fn new(bounds: Deadlines, stand_in: StandIn, now: u64) -> Self {
+        Self { bounds, stand_in, started: now, last: now, alive: false, imported: false, pending: Vec::new(), clients: BTreeMap::new() }
+    }
+
+    /// The import of the entry alone did not end: then it is pending in a host without an observer until the plugin's turn is over.
+    pub(crate) fn expect_hang(&mut self, now: u64) {
+        if self.stand_in == StandIn::Shim {
+            self.begin(SETUP.to_owned(), "import of the entry".to_owned(), now);
+        }
     }
 
     /// Takes an event into account.
     pub(crate) fn apply(&mut self, event: &Event, now: u64) {
         self.last = now;
         self.alive |= *event != Event::Other;
-        if let Event::Observed(record) = event {
-            self.observe(record, now);
+        match event {
+            Event::Observed(record) => self.observe(record, now),
+            Event::SetUp(side) => self.set_up(*side, now),
+            Event::Prompted => self.end(SETUP),
+            Event::Stdout | Event::Probe | Event::Other => {}
+        }
+    }
+
+    /// A host without an observer sets plugins up one after the other, so the plugin's turn lies between those of the probes.
+    fn set_up(&mut self, side: Side, now: u64) {
+        match side {
+            Side::Before if self.stand_in == StandIn::Shim && !self.pending.iter().any(|(key, _)| key == SETUP) => {
+                self.begin(SETUP.to_owned(), "plugin setup".to_owned(), now);
+            }
+            Side::Before => {}
+            Side::After => self.end(SETUP),
         }
     }
 

@@ -145,8 +145,8 @@ const observeConnections = (connected) => {
   watch(globalThis, "fetch", ([input, init]) => connected("fetch", init?.unix ? undefined : fromUrl(input)));
   watch(globalThis, "WebSocket", ([url]) => connected("WebSocket", fromUrl(url)));
   watch(globalThis, "EventSource", ([url]) => connected("EventSource", fromUrl(url)));
-  watch(Bun, "fetch", ([input, init]) => connected("Bun.fetch", init?.unix ? undefined : fromUrl(input)));
-  watch(Bun, "connect", (args) => connected("Bun.connect", fromConnectArgs(args)));
+  watch(globalThis.Bun, "fetch", ([input, init]) => connected("Bun.fetch", init?.unix ? undefined : fromUrl(input)));
+  watch(globalThis.Bun, "connect", (args) => connected("Bun.connect", fromConnectArgs(args)));
   watch(net.Socket.prototype, "connect", (args, self) =>
     connected(self instanceof tls.TLSSocket ? "tls" : "net", fromConnectArgs(args)),
   );
@@ -175,6 +175,6 @@ const observeListeners = (listened) => {
   watch(net.Server.prototype, "listen", (args) => listened("net", fromListen(args)));
   watch(http.Server.prototype, "listen", (args) => listened("http", fromListen(args)));
   watch(dgram.Socket.prototype, "bind", (args) => listened("dgram", fromListen(args)));
-  watch(Bun, "listen", (args) => listened("Bun.listen", fromListen(args)));
-  watch(Bun, "serve", (args) => listened("Bun.serve", fromListen(args)));
+  watch(globalThis.Bun, "listen", (args) => listened("Bun.listen", fromListen(args)));
+  watch(globalThis.Bun, "serve", (args) => listened("Bun.serve", fromListen(args)));
 };

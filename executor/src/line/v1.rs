@@ -5,17 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use ocsweep_proto::agent::{AgentJob, Deadlines, FORMAT, HostTask, ObservedPlugin, Preflight, Root, Seed, StandIn, Task, TuiTask, paths};
+use ocsweep_proto::agent::{HostTask, ObservedPlugin, Preflight, Root, Seed, StandIn, Task, paths};
 use ocsweep_proto::config::LogLevel;
 use ocsweep_proto::job::CaseWork;
-use ocsweep_proto::scenario::Step;
 use serde_json::{Value, json};
 
-use super::LineError;
-
-/// The prompt and the only answer of the load case.
-const LOAD_PROMPT: &str = "Reply with ok.";
-const LOAD_ANSWER: &str = "ok";
+use super::{LineError, base_env, conversation, file, in_bundle, pretty, read_files, readme, tui_task};
 
 /// The provider and the models that the stub answers for. Two models, so that a title request can be told by its model.
 const PROVIDER: &str = "stub";
@@ -25,47 +20,21 @@ const SMALL_MODEL: &str = "stub/m1-small";
 /// Below HOME: the directory of the global configuration.
 const GLOBAL_CONFIG: &str = "xdg/config/opencode";
 
-pub(super) fn agent_job(work: &CaseWork, preflight: Option<Preflight>) -> Result<AgentJob, LineError> {
+pub(super) fn parts(work: &CaseWork, preflight: Option<Preflight>) -> Result<(Task, Vec<Seed>), LineError> {
     let task = if work.subject.entries.tui_only { tui_task(work)? } else { host_task(work, preflight)? };
-    Ok(AgentJob {
-        format: FORMAT,
-        seeds: seeds(work)?,
-        task,
-        deadlines: Deadlines {
-            start: work.limits.start_ms,
-            init: work.limits.init_ms,
-            no_output: work.limits.no_output_ms,
-            total: work.total_ms(),
-        },
-        stream_bytes: work.limits.stream_bytes,
-    })
-}
-
-fn in_bundle(relative: &str) -> String {
-    format!("{}/{relative}", paths::BUNDLE)
-}
-
-fn tui_task(work: &CaseWork) -> Result<Task, LineError> {
-    let entry = work.subject.entries.tui.as_deref().or_else(|| Some(work.subject.entries.server.as_ref()?.path.as_str()));
-    let mut env = base_env();
-    env.insert("BUN_BE_BUN".to_owned(), "1".to_owned());
-    Ok(Task::TuiCheck(TuiTask { entry: in_bundle(entry.ok_or(LineError::NoEntry)?), env }))
+    Ok((task, seeds(work)?))
 }
 
 fn host_task(work: &CaseWork, preflight: Option<Preflight>) -> Result<Task, LineError> {
     let server = work.subject.entries.server.as_ref().ok_or(LineError::NoEntry)?;
-    let (stdin, script) = match &work.scenario {
-        Some(scenario) => (scenario.prompt.clone(), scenario.script.clone().unwrap_or_default()),
-        None => (LOAD_PROMPT.to_owned(), vec![Step { text: Some(LOAD_ANSWER.to_owned()), ..Step::default() }]),
-    };
-    let files = work.scenario.iter().flat_map(|scenario| &scenario.expect.files);
+    let (stdin, script) = conversation(work);
     Ok(Task::Host(Box::new(HostTask {
         argv: argv(work.log_level),
         env: host_env(work)?,
         stdin,
         script,
         plugin: ObservedPlugin { entry: in_bundle(&server.path), npm: work.subject.npm.clone(), preflight, stand_in: StandIn::Observer },
-        read_files: files.map(|file| file.path.clone()).collect(),
+        read_files: read_files(work),
     })))
 }
 
@@ -79,28 +48,6 @@ fn argv(log_level: LogLevel) -> Vec<String> {
     [paths::HOST, "run", "--auto", "--format", "json", "--print-logs", "--log-level", level, "--title", "ocsweep"]
         .map(str::to_owned)
         .to_vec()
-}
-
-/// The XDG directories differ from their defaults below HOME, so that a plugin which ignores them shows.
-fn base_env() -> BTreeMap<String, String> {
-    [
-        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
-        ("HOME", paths::HOME.to_owned()),
-        ("TMPDIR", paths::TMP.to_owned()),
-        ("PWD", paths::PROJECT.to_owned()),
-        ("XDG_CONFIG_HOME", format!("{}/config", paths::XDG)),
-        ("XDG_DATA_HOME", format!("{}/data", paths::XDG)),
-        ("XDG_CACHE_HOME", format!("{}/cache", paths::XDG)),
-        ("XDG_STATE_HOME", format!("{}/state", paths::XDG)),
-        ("TERM", "dumb".to_owned()),
-        ("LANG", "C.UTF-8".to_owned()),
-        ("TZ", "UTC".to_owned()),
-        ("GIT_CONFIG_GLOBAL", "/dev/null".to_owned()),
-        ("GIT_CONFIG_NOSYSTEM", "1".to_owned()),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect()
 }
 
 fn host_env(work: &CaseWork) -> Result<BTreeMap<String, String>, LineError> {
@@ -127,11 +74,10 @@ fn asset_url(name: &str) -> String {
 }
 
 fn seeds(work: &CaseWork) -> Result<Vec<Seed>, LineError> {
-    let file = |root: Root, path: String, contents: String| Seed { root, path, contents: Some(contents) };
     let mut seeds = vec![
         file(Root::Assets, "models.json".to_owned(), "{}".to_owned()),
         file(Root::Home, format!("{GLOBAL_CONFIG}/opencode.json"), pretty(&global_config(work))?),
-        file(Root::Project, "README.md".to_owned(), "# Project\n\nA scratch project of ocsweep.\n".to_owned()),
+        readme(),
     ];
     seeds.extend(install_seeds(Root::Home, GLOBAL_CONFIG, &work.host.resolved)?);
     let workspace = work.scenario.iter().flat_map(|scenario| &scenario.workspace);
@@ -184,10 +130,6 @@ fn global_config(work: &CaseWork) -> Value {
             [asset_url("observer.mjs"), work.options],
         ],
     })
-}
-
-fn pretty(value: &Value) -> Result<String, LineError> {
-    Ok(serde_json::to_string_pretty(value)?)
 }
 
 #[cfg(test)]

@@ -103,3 +103,50 @@ proptest! {
         }
     }
 }
+
+/// As recorded: signatures over several lines, a tool without a namespace below a heading of its own, and `tools.` in the prose around.
+const RECORDED: &str = r#"Call tools as `tools.<namespace>.<tool>(input)`; find more with `search(...)`.
+- tools.<namespace>... is how a path begins.
+
+## Available tools (PARTIAL - 2 of 6 tools shown)
+- spike_echo (1 tool)
+  - tools.spike_echo(input: {
+  /** Text */
+  text: string,
+}): Promise<unknown> // Echo the text spike_echo
+- my_ns (1 tool)
+  - tools.my_ns["ns-echo"](input: {
+  /** calls tools.other.read(x) */
+  text: string,
+}): Promise<unknown> // Echo
+- dotted.name (2 tools, none shown) // Has tools
+- dotted (1 tool, none shown)
+- odd-ns (3 tools, 1 shown)
+  - tools["odd-ns"].seen(input: {}): Promise<unknown>
+- lonely (1 tool, none shown)
+"#;
+
+#[test]
+fn recorded_catalogs_are_read_over_their_lines_and_prose() {
+    let paths: Vec<_> = catalog(RECORDED).into_iter().map(|path| path.text).collect();
+    assert_eq!(paths, ["tools.spike_echo", r#"tools.my_ns["ns-echo"]"#, r#"tools["odd-ns"].seen"#]);
+}
+
+#[test]
+fn a_tool_that_a_cut_catalog_hides_has_the_path_of_its_namespace() {
+    let table = [
+        ("dotted_name_run", Some("tools.dotted.name.run")),
+        ("dotted.name.run-it", Some(r#"tools.dotted.name["run-it"]"#)),
+        ("tools.dotted.run", Some("tools.dotted.run")),
+        ("odd-ns_hidden", Some(r#"tools["odd-ns"].hidden"#)),
+        ("lonely", Some("tools.lonely")),
+        // All of this namespace is shown, so what is not there does not exist.
+        ("my_ns_other", None),
+        ("unknown", None),
+        ("dottedx", None),
+    ];
+    for (name, path) in table {
+        assert_eq!(wrap_hidden(name, &Map::new(), RECORDED), path.map(|path| format!("return await {path}({{}})")), "{name}");
+    }
+    assert_eq!(wrap_hidden("spike_echo", &Map::new(), "- spike_echo (1 tool, 1 shown)\n- item (not a heading, none shown)"), None);
+}

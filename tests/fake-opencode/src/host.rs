@@ -16,7 +16,7 @@ const SESSION: &str = "ses_fake";
 const OWN_TOOLS: [&str; 3] = ["bash", "read", "write"];
 
 /// A channel of probe records. Metadata comes last in a record.
-struct Channel {
+pub(crate) struct Channel {
     file: File,
     phase: &'static str,
     seq: u64,
@@ -24,12 +24,12 @@ struct Channel {
 
 impl Channel {
     /// Opens a FIFO that exists; a probe never makes one.
-    fn open(path: &Path, phase: &'static str) -> Result<Self, String> {
+    pub(crate) fn open(path: &Path, phase: &'static str) -> Result<Self, String> {
         let file = OpenOptions::new().write(true).open(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Self { file, phase, seq: 0 })
     }
 
-    fn record(&mut self, kind: &str, payload: Value) -> Result<(), String> {
+    pub(crate) fn record(&mut self, kind: &str, payload: Value) -> Result<(), String> {
         let mut line = match payload {
             Value::Object(fields) => fields,
             other => Map::from_iter([("value".to_owned(), other)]),
@@ -43,7 +43,7 @@ impl Channel {
     }
 }
 
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).ok().and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or_default()
 }
 

@@ -30,7 +30,8 @@ pub(crate) fn ask(prompt: &str, tools: &[&str]) -> Result<Answer, String> {
     Ok(Answer { text, error: None })
 }
 
-fn post(path: &str, body: &str) -> std::io::Result<(u16, String)> {
+/// One request; the status and the body of its answer.
+pub(crate) fn post(path: &str, body: &str) -> std::io::Result<(u16, String)> {
     let mut stream = TcpStream::connect(STUB)?;
     // HTTP/1.0 without keep-alive: the answer ends with the connection and comes in no chunks.
     write!(

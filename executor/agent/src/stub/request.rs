@@ -15,6 +15,8 @@ use super::reply::{Answer, Call, Reply};
 const SENTINEL: &str = "OPENCODE_PLUGIN_CI_JUDGE";
 /// The tool that runs Code Mode.
 const EXECUTE: &str = "execute";
+/// How a message begins that brings a new catalog in the middle of a conversation.
+const CATALOG_CHANGED: &str = "The Code Mode tool catalog has changed.";
 const EXHAUSTED: &str = "STUB_SCRIPT_EXHAUSTED";
 const NO_JUDGE_REPLY: &str = r#"{"pass":false,"reason":"no stubReply given"}"#;
 const TITLE: &str = "Stub title";
@@ -53,6 +55,8 @@ struct Tool {
 #[derive(Deserialize)]
 struct Function {
     name: String,
+    #[serde(default)]
+    description: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -128,34 +132,60 @@ impl<'a> ChatRequest<'a> {
         self.tools.iter().filter_map(|tool| read::<Tool>(Some(tool))).map(|tool| tool.function.name).collect()
     }
 
-    /// The calls as the host must see them: one that is not offered directly goes through Code Mode when the catalog has it.
+    /// The calls as the host must see them: under the line's own name for a built-in tool, and one that is not offered directly through Code
+    /// Mode when the catalog has it.
     fn calls(&self, n: u64, calls: &[ToolCall], raw: bool) -> Vec<Call> {
         let offered = self.tool_names();
         let may_wrap = !raw && offered.iter().any(|name| name == EXECUTE);
-        let catalog = if may_wrap { code_mode::catalog(&self.system_text()) } else { Vec::new() };
+        let text = if may_wrap { self.catalog_text() } else { String::new() };
+        let catalog = code_mode::catalog(&text);
         let fit = |(index, call): (usize, &ToolCall)| {
-            let direct = offered.contains(&call.name);
-            let code = if direct { None } else { code_mode::wrap(&call.name, &call.arguments, &catalog) };
-            let (name, arguments) = match code {
-                Some(code) => (EXECUTE.to_owned(), Map::from_iter([("code".to_owned(), json!(code))])),
-                None => (call.name.clone(), call.arguments.clone()),
+            let direct = offered.iter().find(|name| **name == call.name || (!raw && same_builtin(name, &call.name)));
+            let wrap = || {
+                let shown = code_mode::wrap(&call.name, &call.arguments, &catalog);
+                shown.or_else(|| code_mode::wrap_hidden(&call.name, &call.arguments, &text))
+            };
+            let (name, arguments) = match (direct, may_wrap) {
+                (Some(name), _) => (name.clone(), call.arguments.clone()),
+                (None, true) if let Some(code) = wrap() => (EXECUTE.to_owned(), Map::from_iter([("code".to_owned(), json!(code))])),
+                (None, _) => (call.name.clone(), call.arguments.clone()),
             };
             Call { id: format!("call_{n}_{index}"), name, arguments: Value::Object(arguments).to_string() }
         };
         calls.iter().enumerate().map(fit).collect()
     }
 
-    /// The text of all system messages, whose content is a string or a list of parts.
-    fn system_text(&self) -> String {
+    /// Where a catalog may be: in the description of the tool, in the system text, or in a later message that says that it has changed. The
+    /// latest comes first, because among equals the first line counts.
+    fn catalog_text(&self) -> String {
+        let described = self.tools.iter().filter_map(|tool| read::<Tool>(Some(tool))).find(|tool| tool.function.name == EXECUTE);
+        let described = described.and_then(|tool| tool.function.description);
+        let messages = self.messages().into_iter();
+        let said = messages.filter_map(|(role, text)| (is_system(&role) || text.contains(CATALOG_CHANGED)).then_some(text));
+        let texts: Vec<String> = described.into_iter().chain(said).collect();
+        texts.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+
+    /// Role and text of all messages, whose content is a string or a list of parts.
+    fn messages(&self) -> Vec<(String, String)> {
         let messages: Vec<&RawValue> = read(self.fields.messages).unwrap_or_default();
         let messages = messages.iter().filter_map(|message| read::<Message<'_>>(Some(message)));
-        let system = messages.filter(|message| matches!(message.role.as_str(), "system" | "developer"));
         let text = |message: Message<'_>| {
-            read::<String>(message.content).or_else(|| {
+            let text = read::<String>(message.content).or_else(|| {
                 let parts: Vec<Part> = read(message.content)?;
                 Some(parts.into_iter().filter_map(|part| part.text).collect::<Vec<_>>().join("\n"))
-            })
+            });
+            Some((message.role, text?))
         };
-        system.filter_map(text).collect::<Vec<_>>().join("\n")
+        messages.filter_map(text).collect()
     }
+}
+
+fn is_system(role: &str) -> bool {
+    matches!(role, "system" | "developer")
+}
+
+/// The lines name their built-in tools differently; a scenario may use either name.
+fn same_builtin(one: &str, other: &str) -> bool {
+    matches!((one, other), ("shell", "bash") | ("bash", "shell") | ("subagent", "task") | ("task", "subagent"))
 }

@@ -239,3 +239,65 @@ async fn parallel_requests_take_a_step_each() {
     .await;
     assert_eq!(requests.iter().map(|request| request.n).collect::<Vec<_>>(), (1..=20).collect::<Vec<_>>());
 }
+
+#[tokio::test]
+async fn a_catalog_is_found_wherever_a_v2_host_puts_it() {
+    let described = |text: &str| json!([{"type": "function", "function": {"name": "execute", "description": text, "parameters": {}}}]);
+    let said =
+        |role: &str, text: &str| json!([{"role": "system", "content": "- tools.old.echo(input: {"}, {"role": role, "content": text}]);
+    let heading = "Prose about tools.<namespace>.\n- ns (2 tools, none shown)";
+    let table = [
+        (described("- tools.ns.echo(input: {\n  text: string,\n}): Promise<unknown>"), json!([]), "tools.ns.echo"),
+        (tools(&["execute"]), said("user", "The Code Mode tool catalog has changed.\n- tools.new.echo(input: {"), "tools.new.echo"),
+        (tools(&["execute"]), said("user", "- tools.prompt.echo(x)"), "tools.old.echo"),
+        (tools(&["execute"]), json!([{"role": "system", "content": heading}]), "tools.ns.echo"),
+    ];
+    for (offered, messages, path) in table {
+        with_stub(MANY, async |address, stub| {
+            let name = if path == "tools.ns.echo" { "ns_echo" } else { "echo" };
+            stub.begin(steps(json!([{"toolCalls": [{"name": name, "arguments": {}}]}]))).await;
+            let body: Value = serde_json::from_str(&chat(address, &json!({"tools": offered, "messages": messages})).await.1).unwrap();
+            let call = &body["choices"][0]["message"]["tool_calls"][0]["function"];
+            assert_eq!(call["arguments"], json!({"code": format!("return await {path}({{}})")}).to_string(), "{call}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_built_in_tool_goes_out_under_the_name_that_the_host_offers() {
+    let table = [
+        ("bash", "shell", "shell"),
+        ("shell", "bash", "bash"),
+        ("task", "subagent", "subagent"),
+        ("bash", "bash", "bash"),
+        ("bash", "task", "bash"),
+    ];
+    for (scripted, offered, sent) in table {
+        with_stub(MANY, async |address, stub| {
+            let call = json!({"toolCalls": [{"name": scripted, "arguments": {}}]});
+            stub.begin(steps(json!([call, {"toolCalls": [{"name": scripted, "arguments": {}}], "raw": true}]))).await;
+            let ask = json!({"tools": tools(&[offered, "execute"]), "messages": []});
+            for expected in [sent, scripted] {
+                let body: Value = serde_json::from_str(&chat(address, &ask).await.1).unwrap();
+                assert_eq!(body["choices"][0]["message"]["tool_calls"][0]["function"]["name"], expected, "{scripted} on {offered}");
+            }
+        })
+        .await;
+    }
+}
+
+/// As recorded: a v2 host asks for a title once for each session, in no order that could be relied upon.
+#[tokio::test]
+async fn a_title_request_takes_no_step() {
+    with_stub(MANY, async |address, stub| {
+        stub.begin(steps(json!([{"text": "one"}]))).await;
+        let system = "You are a title generator. You output ONLY a thread title. Nothing else.";
+        let title = json!({"model": "m1", "messages": [{"role": "system", "content": system}, {"role": "user", "content": "say hi"}]});
+        assert!(chat(address, &title).await.1.contains("Stub title"));
+        assert!(chat(address, &json!({"tools": tools(&["shell"]), "messages": []})).await.1.contains("one"));
+        assert!(chat(address, &title).await.1.contains("Stub title"));
+        assert_eq!(stub.report().await.0, StubReport { primary: 1, auxiliary: 2, exhausted: 0 });
+    })
+    .await;
+}

@@ -10,7 +10,11 @@ fn observed(json: serde_json::Value) -> Event {
 
 /// Feeds events at their times and gives the first bound that is reached, with its time.
 fn run(events: &[(u64, Event)]) -> (u64, Bound, String) {
-    let mut watch = Watch::new(BOUNDS, 0);
+    run_on(StandIn::Observer, events)
+}
+
+fn run_on(stand_in: StandIn, events: &[(u64, Event)]) -> (u64, Bound, String) {
+    let mut watch = Watch::new(BOUNDS, stand_in, 0);
     let mut events = events.iter();
     let mut next = events.next();
     loop {
@@ -85,7 +89,7 @@ fn an_import_is_pending_until_anything_shows_that_it_is_over() {
 
 #[test]
 fn a_flood_of_starts_stays_small() {
-    let mut watch = Watch::new(BOUNDS, 0);
+    let mut watch = Watch::new(BOUNDS, StandIn::Observer, 0);
     for id in 0..10_000 {
         for kind in ["factory.start", "client.start"] {
             watch.apply(&observed(serde_json::json!({"kind": kind, "id": id, "export": "x".repeat(1000)})), 1);
@@ -93,4 +97,24 @@ fn a_flood_of_starts_stays_small() {
     }
     assert_eq!((watch.pending.len(), watch.clients.len()), (MAX_PENDING, MAX_PENDING));
     assert!(watch.pending[0].1.what.len() < 300);
+}
+
+#[test]
+fn without_an_observer_the_setup_lies_between_the_probes() {
+    let (before, after) = (Event::SetUp(Side::Before), Event::SetUp(Side::After));
+    let hangs = [(10, before.clone()), (20, Event::Probe), (25, Event::Stdout)];
+    assert_eq!(run_on(StandIn::Shim, &hangs), (40, Bound::Init, "plugin setup".to_owned()));
+    // A second one, as after a reload, does not put the bound off.
+    assert_eq!(run_on(StandIn::Shim, &[(10, before.clone()), (35, before.clone())]), (40, Bound::Init, "plugin setup".to_owned()));
+    for end in [after.clone(), Event::Prompted] {
+        assert_eq!(run_on(StandIn::Shim, &[(10, before.clone()), (20, end)]), (140, Bound::NoOutput, String::new()));
+    }
+    assert_eq!(run_on(StandIn::Observer, &[(10, before.clone()), (20, Event::Probe)]), (140, Bound::NoOutput, String::new()));
+    // An import that hung alone is pending from the beginning.
+    for (stand_in, bound) in [(StandIn::Shim, Some(Bound::Init)), (StandIn::Observer, None)] {
+        let mut watch = Watch::new(BOUNDS, stand_in, 0);
+        watch.expect_hang(0);
+        watch.apply(&before, 20);
+        assert_eq!(watch.expired(30).map(|timeout| timeout.bound), bound);
+    }
 }

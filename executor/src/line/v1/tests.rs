@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ocsweep_proto::agent::AgentJob;
 use ocsweep_proto::axes::{Line, Tier};
 use ocsweep_proto::config::InventoryExpect;
 use ocsweep_proto::digest::Digest;
@@ -9,6 +10,7 @@ use ocsweep_proto::ids::{ScenarioId, VariantName};
 use ocsweep_proto::job::{Entries, Host, ServerEntry, Subject};
 use ocsweep_proto::limits::Limits;
 
+use super::super::agent_job;
 use super::*;
 
 fn work(scenario: Option<Value>) -> CaseWork {
