@@ -14,6 +14,7 @@ pub mod expect;
 pub mod frame;
 pub mod ids;
 pub mod job;
+pub mod launch;
 pub mod keys;
 pub mod limits;
 pub mod names;
