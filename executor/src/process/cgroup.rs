@@ -3,7 +3,7 @@
 //! A group belongs below or beside this process's own, so that no limit that holds for it is left.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ impl Parent {
             && path == Path::new(MOUNT)
         {
             // Only the top may have processes and children at once.
-            let _ = fs::write(path.join("cgroup.subtree_control"), "+memory +pids");
+            let _ = set(&path.join("cgroup.subtree_control"), "+memory +pids");
         }
         self.group(&format!("check-{}", std::process::id()), 64 << 20, 64, &TaskTracker::new()).is_ok()
     }
@@ -100,7 +100,7 @@ impl Parent {
         }
         let limit = |at: usize, file: &str, value: u64| {
             let directory = group.seen.get(at).map(|cgroup| Path::new(&cgroup.directory)).unwrap_or(Path::new(""));
-            fs::write(directory.join(file), value.to_string())
+            set(&directory.join(file), &value.to_string())
         };
         match self {
             Self::V2(_) => {
@@ -118,6 +118,11 @@ impl Parent {
         }
         Ok(group)
     }
+}
+
+/// Writes to a file that the kernel made: in a directory that is no control group nothing may appear.
+fn set(file: &Path, text: &str) -> io::Result<()> {
+    fs::OpenOptions::new().write(true).open(file)?.write_all(text.as_bytes())
 }
 
 /// A group younger than this may be one that its run is just entering.
@@ -167,4 +172,23 @@ impl Drop for Group {
 
 fn removed(path: &Path) -> bool {
     fs::remove_dir(path).map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |()| true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_directory_that_is_no_control_group_gives_none_and_stays_as_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let removals = TaskTracker::new();
+        let v2 = Parent::V2(directory.path().to_owned());
+        let v1 = Parent::V1 { memory: directory.path().join("a"), pids: directory.path().join("b") };
+        for parent in [v2, v1] {
+            assert!(parent.group("x", 1 << 20, 4, &removals).is_err());
+        }
+        removals.close();
+        removals.wait().await;
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
 }

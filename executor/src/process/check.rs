@@ -63,8 +63,6 @@ impl Missing {
 pub(super) struct Seen {
     /// It has a user namespace of its own.
     pub(super) has_user: bool,
-    /// `rg` was there.
-    has_rg: bool,
 }
 
 pub(super) async fn check(shared: &Shared) -> Result<Seen, Missing> {
@@ -79,11 +77,11 @@ pub(super) async fn check(shared: &Shared) -> Result<Seen, Missing> {
         let error = failed(Operation::Start, "", format!("the {} namespace is the machine's", shared_ones.join(", ")));
         return Err(Missing::kernel(&error));
     }
-    let missing: Vec<&str> = TOOLS.into_iter().filter(|tool| *tool != "rg" && !output.lines().any(|line| line == format!("tool {tool}"))).collect();
+    let missing: Vec<&str> = TOOLS.into_iter().filter(|tool| !output.lines().any(|line| line == format!("tool {tool}"))).collect();
     if !missing.is_empty() {
         return Err(Missing::tools(&missing));
     }
-    Ok(Seen { has_user: is_new("user"), has_rg: output.lines().any(|line| line == "tool rg") })
+    Ok(Seen { has_user: is_new("user") })
 }
 
 async fn isolated(shared: &Shared) -> Result<String, ContainerError> {
@@ -112,9 +110,6 @@ pub(super) fn notes(seen: &Seen, has_cgroups: bool) -> Vec<String> {
     if !is_root {
         notes.push("process isolation without root: plugin and agent share one user id, so the plugin could disturb the recording of its own case.".to_owned());
     }
-    if !seen.has_rg {
-        notes.push("rg is not below /usr: the host's search tools do not work in this isolation.".to_owned());
-    }
     notes
 }
 
@@ -124,10 +119,9 @@ mod tests {
 
     #[test]
     fn everything_that_is_missing_has_a_note() {
-        let whole = Seen { has_user: true, has_rg: true };
+        let whole = Seen { has_user: true };
         let own = usize::from(!rustix::process::geteuid().is_root());
         assert_eq!(notes(&whole, true).len(), own);
         assert!(notes(&whole, false)[0].contains("memory is not limited"));
-        assert!(notes(&Seen { has_rg: false, ..whole }, true).iter().any(|note| note.starts_with("rg is not")));
     }
 }
