@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ocsweep_proto::axes;
 
 /// Answers whether an opencode plugin works, with evidence.
 #[derive(Debug, Parser)]
@@ -31,7 +32,7 @@ pub enum Command {
     /// Render a results file again
     Report(ReportArgs),
     /// Say what is missing on this machine and how to get it
-    Doctor(OutputArgs),
+    Doctor(DoctorArgs),
     /// Remove old cached binaries and volumes
     Gc(GcArgs),
 }
@@ -82,6 +83,9 @@ pub struct RunArgs {
     /// Keep every case's workspace, not only those of failures
     #[arg(long)]
     pub keep: bool,
+    /// How cases are cut off from this machine; process is for your own checkout where there is no Docker
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    pub isolation: IsolationWord,
     /// Let the historical flake gate decide about live failures
     #[arg(long)]
     pub gate: bool,
@@ -91,6 +95,36 @@ pub struct RunArgs {
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// `doctor`
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// The isolation to ask about
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    pub isolation: IsolationWord,
+    /// Output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// An isolation, as it is typed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum IsolationWord {
+    /// A fresh container
+    #[default]
+    Docker,
+    /// Processes behind namespaces
+    Process,
+}
+
+impl From<IsolationWord> for axes::Isolation {
+    fn from(word: IsolationWord) -> Self {
+        match word {
+            IsolationWord::Docker => Self::Docker,
+            IsolationWord::Process => Self::Process,
+        }
+    }
 }
 
 /// `report`

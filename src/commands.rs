@@ -70,7 +70,7 @@ async fn dispatch(command: Command, printer: Printer, shutdown: &Shutdown) -> Ex
         Command::Validate(_) => validate::validate(printer),
         Command::Run(args) => run::run(&args, printer, &settings, shutdown).await,
         Command::Report(args) => report::report(&args, printer),
-        Command::Doctor(_) => doctor::doctor(printer, &settings).await,
+        Command::Doctor(args) => doctor::doctor(args.isolation.into(), printer, &settings).await,
         Command::Gc(args) => gc::gc(&args, printer, &settings).await,
     };
     watcher.abort();
@@ -95,7 +95,8 @@ fn fail(error: &anyhow::Error, printer: Printer) -> ExitCode {
 fn output_args(command: &Command) -> cli::OutputArgs {
     match command {
         Command::Init(args) => args.output,
-        Command::Validate(args) | Command::Doctor(args) => *args,
+        Command::Validate(args) => *args,
+        Command::Doctor(args) => args.output,
         Command::Run(args) => args.output,
         Command::Report(args) => args.output,
         Command::Gc(args) => args.output,

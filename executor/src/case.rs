@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ocsweep_proto::agent::After;
-use ocsweep_proto::axes::{Isolation, Line};
+use ocsweep_proto::axes::Line;
 use ocsweep_proto::digest::Digest;
 use ocsweep_proto::job::{CaseWork, Host};
 use ocsweep_proto::redact::Secrets;
@@ -15,8 +15,9 @@ use ocsweep_proto::row::CaseRow;
 use ocsweep_proto::verdict::{Reason, Verdict};
 use tokio_util::sync::CancellationToken;
 
-use crate::container::{Archive, CacheKind, CaseSpec, Claim, ContainerError, Contents, Engine, VolumeName};
+use crate::container::{CacheKind, CaseSpec, Claim, ContainerError, Contents, Kind, Operation, VolumeName};
 use crate::evidence::RawEvidence;
+use crate::isolation::Isolation;
 use crate::preflight::PreflightCache;
 use crate::record::{self, EvidenceFile};
 use crate::stream::Collected;
@@ -36,13 +37,13 @@ pub struct LocalFile {
     pub bytes: u64,
 }
 
-/// Runs cases on one engine.
+/// Runs cases in one isolation.
 #[derive(Debug)]
 pub struct CaseRunner {
-    /// The engine.
-    pub engine: Engine,
-    /// Id of the run image.
-    pub image: String,
+    /// Where they run.
+    pub engine: Isolation,
+    /// Id of the run image; process isolation has none.
+    pub image: Option<String>,
     /// The agent.
     pub agent: LocalFile,
     /// Host binaries, by digest.
@@ -85,11 +86,11 @@ impl CaseRunner {
         row.resolved = Some(work.host.resolved.clone());
         row.line = Some(work.host.line);
         row.jit = Some(work.jit);
-        row.isolation = Some(Isolation::Docker);
+        row.isolation = Some(self.engine.word());
         row.digests.subject = Some(work.subject.digest.to_string());
         row.digests.binary = Some(work.host.digest.to_string());
         row.digests.scenario = work.scenario_digest().ok().map(|digest| digest.to_string());
-        row.digests.image = Some(self.image.clone());
+        row.digests.image = self.image.clone();
         row.digests.agent = Some(self.agent.digest.to_string());
         row
     }
@@ -165,6 +166,7 @@ impl CaseRunner {
         }
         if work.scenario.is_none() {
             row.warnings.extend(work.subject.warnings.iter().cloned());
+            row.warnings.extend(self.engine.notes().iter().cloned());
         }
         row.phases.extend(raw.report.phases.iter().map(|(name, ms)| (format!("agent-{name}"), *ms)));
         row.phases.insert("judge".to_owned(), millis(began.elapsed()));
@@ -184,7 +186,7 @@ impl CaseRunner {
         let bundle = self.engine.ensure_volume(&bundle, || Err(missing("the bundle has not been prepared on this machine"))).await?;
         let agent_bound = work.limits.init_ms.saturating_add(work.total_ms());
         let deadline = Duration::from_millis(agent_bound).saturating_add(MARGIN);
-        Ok(CaseSpec { image: self.image.clone(), claim, agent, host, bundle, limits: work.limits.clone(), deadline })
+        Ok(CaseSpec { image: self.image.clone().unwrap_or_default(), claim, agent, host, bundle, limits: work.limits.clone(), deadline })
     }
 
     /// The volume with a host binary.
@@ -202,13 +204,12 @@ impl CaseRunner {
         digest: &Digest,
         name: &str,
     ) -> Result<VolumeName, ContainerError> {
-        let contents = Contents { kind, digest: digest.clone(), bytes: file.map_or(0, |file| file.bytes) };
-        self.engine
-            .ensure_volume(&contents, || match file {
-                Some(file) => Archive::file(&file.path, name, 0o755),
-                None => Err(missing("the host binary is not on this machine")),
-            })
-            .await
+        let Some(file) = file else {
+            let error = ContainerError::new(Kind::LocalIo, Operation::Upload, name);
+            return Err(error.caused_by(missing("the host binary is not on this machine")));
+        };
+        let contents = Contents { kind, digest: digest.clone(), bytes: file.bytes };
+        self.engine.ensure_file(&contents, &file.path, name).await
     }
 }
 

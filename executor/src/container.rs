@@ -20,6 +20,7 @@ mod spec;
 mod volume;
 
 pub use archive::Archive;
+pub(crate) use capture::Capture;
 pub use capture::Captured;
 pub use case::{CaseEnd, Phases, Running};
 pub use engine::{ConnectOptions, Engine, EngineInfo, ImageId};

@@ -47,7 +47,7 @@ async fn ask(cases: &CaseRunner, host: &Host) -> Result<String, Unfit> {
     let claim = Claim { sweep: SweepId::new("version-check").map_err(invalid)?, case: CaseId::prepare(host.digest.as_str()), attempt: 1 };
     let volume = cases.host_volume(host).await.map_err(engine)?;
     let spec = PlainSpec {
-        image: cases.image.clone(),
+        image: cases.image.clone().unwrap_or_default(),
         claim,
         argv: vec![paths::HOST.to_owned(), "--version".to_owned()],
         env: BTreeMap::from([("HOME".to_owned(), paths::HOME.to_owned()), ("TMPDIR".to_owned(), paths::TMP.to_owned())]),

@@ -14,7 +14,8 @@ use ocsweep_proto::verdict::{Fault, Reason};
 use tokio_util::sync::CancellationToken;
 
 use crate::case::{describe, millis};
-use crate::container::{Archive, CacheKind, Claim, ContainerError, Contents, Engine};
+use crate::container::{Archive, CacheKind, Claim, ContainerError, Contents};
+use crate::isolation::Isolation;
 use crate::registry::Environment;
 use crate::subject::bundle::{self, BundleOptions};
 use crate::subject::entry::{self, Resolved};
@@ -27,7 +28,7 @@ mod steps;
 /// Prepares subjects on one engine.
 #[derive(Debug)]
 pub struct Preparer {
-    pub(crate) engine: Engine,
+    pub(crate) engine: Isolation,
     /// For spooled archives; on the disk of the caches.
     pub(crate) spool: PathBuf,
     /// The run's own output folder, which is never part of a bundle.
@@ -69,7 +70,7 @@ impl From<ContainerError> for Failed {
 impl Preparer {
     /// A preparer that spools below `cache` and leaves `output` out of every bundle.
     #[must_use]
-    pub fn new(engine: Engine, cache: &Path, output: PathBuf) -> Self {
+    pub fn new(engine: Isolation, cache: &Path, output: PathBuf) -> Self {
         Self { engine, spool: cache.join("spool"), output, env: Environment::of_process() }
     }
 

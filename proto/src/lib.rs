@@ -15,6 +15,7 @@ pub mod frame;
 pub mod ids;
 pub mod job;
 pub mod keys;
+pub mod launch;
 pub mod limits;
 pub mod names;
 pub mod outcome;

@@ -5,8 +5,9 @@ use std::time::Duration;
 use ocsweep_executor::binary::BinaryCache;
 use ocsweep_executor::container::{ConnectOptions, ContainerError, Engine, image};
 use ocsweep_executor::local_file;
+use ocsweep_executor::process::Cells;
 use ocsweep_executor::registry::{Environment, Registry};
-use ocsweep_proto::axes::Line;
+use ocsweep_proto::axes::{Isolation, Line};
 use ocsweep_proto::exit::ExitCode;
 use serde::Serialize;
 
@@ -38,9 +39,12 @@ impl Finding {
     }
 }
 
-pub(super) async fn doctor(printer: Printer, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub(super) async fn doctor(isolation: Isolation, printer: Printer, settings: &Settings) -> anyhow::Result<ExitCode> {
     let mut findings = vec![agent(settings)];
-    findings.extend(engine(settings).await);
+    findings.extend(match isolation {
+        Isolation::Docker => engine(settings).await,
+        Isolation::Process => processes(settings).await,
+    });
     findings.push(registry().await);
     findings.push(cache(settings));
     let healthy = findings.iter().all(|finding| finding.ok || !finding.required);
@@ -63,6 +67,22 @@ fn agent(settings: &Settings) -> Finding {
     match local_file::read(&path) {
         Ok(file) => Finding::ok("agent", format!("{} ({})", path.display(), file.digest.short())),
         Err(error) => Finding::missing("agent", error.to_string(), "run \"make build\", or set OCSWEEP_AGENT"),
+    }
+}
+
+/// What a run with `--isolation process` needs in place of an engine: isolates one process, and says what could not be had.
+async fn processes(settings: &Settings) -> Vec<Finding> {
+    let what = "process isolation";
+    match Cells::connect(&agent_path(settings), &settings.cache.join("process")).await {
+        Ok(cells) => {
+            let mut findings = vec![Finding::ok(what, "namespaces for mounts, processes, network, ipc and host name")];
+            findings.extend(cells.notes().iter().map(|note| Finding {
+                required: false,
+                ..Finding::missing("full process isolation", note, "see docs/process-isolation.md")
+            }));
+            findings
+        }
+        Err(missing) => vec![Finding::missing(what, missing.text, missing.hint)],
     }
 }
 

@@ -10,10 +10,13 @@ use std::time::Duration;
 use ocsweep_executor::case::{CaseRunner, LocalFile};
 use ocsweep_executor::container::{ConnectOptions, ContainerError, Engine, image};
 use ocsweep_executor::host_check::{self, Unfit};
+use ocsweep_executor::isolation::Isolation;
 use ocsweep_executor::local_file;
 use ocsweep_executor::preflight::PreflightCache;
 use ocsweep_executor::prepare::Preparer;
+use ocsweep_executor::process::Cells;
 use ocsweep_executor::worker::{Unable, Worker, WorkerError};
+use ocsweep_proto::axes;
 use ocsweep_proto::verdict::Reason;
 use ocsweep_transport::queue::{MemoryQueue, QueueName};
 use ocsweep_transport::store::Store;
@@ -65,7 +68,7 @@ impl From<Unable> for Stop {
 #[derive(Debug)]
 pub(crate) struct Machine {
     backend: Arc<Backend>,
-    engine: Option<Engine>,
+    engine: Option<Isolation>,
     image: Option<String>,
 }
 
@@ -90,19 +93,15 @@ impl Machine {
     async fn ready(request: &Request, settings: &Settings, hosts: &[ReadyHost], store: &Store) -> Result<Self, Stop> {
         let agent = local_file::read(&agent_path(settings))
             .map_err(|error| Unable::new(Reason::Docker, format!("{error}\nhint: run \"make build\", or set OCSWEEP_AGENT")))?;
-        let options = ConnectOptions { executor: None, state: settings.cache.join("state"), deadline: CONNECT };
-        let engine = Engine::connect(&options).await.map_err(|error| unable(&error))?;
-        let image = engine.image(&image::run()).await.map_err(|error| unable(&error))?;
-        // What a killed run left behind; a failure here is no reason not to run.
-        match engine.reap().await {
-            Ok(reaped) => tracing::debug!(?reaped, "reaped"),
-            Err(error) => tracing::warn!(%error, "could not look for what a killed run may have left"),
-        }
+        let (engine, image) = match request.isolation {
+            axes::Isolation::Docker => containers(settings).await?,
+            axes::Isolation::Process => (processes(settings, &agent).await?, None),
+        };
         let files: BTreeMap<_, _> = hosts.iter().map(|ready| (ready.host.digest.clone(), host_file(ready))).collect();
         let cases = CaseRunner {
             preflights: PreflightCache::new(Some(settings.cache.join("preflight")), agent.digest.clone()),
             engine: engine.clone(),
-            image: image.0.clone(),
+            image: image.clone(),
             agent,
             hosts: files,
             secrets: request.secrets.clone(),
@@ -117,7 +116,7 @@ impl Machine {
         }
         let preparer = Preparer::new(engine.clone(), &settings.cache, request.out.clone());
         let worker = Worker { cases, preparer, store: store.clone() };
-        Ok(Self { backend: Arc::new(Backend::Ready(Box::new(worker))), engine: Some(engine), image: Some(image.0) })
+        Ok(Self { backend: Arc::new(Backend::Ready(Box::new(worker))), engine: Some(engine), image })
     }
 
     pub(crate) fn backend(&self) -> &Arc<Backend> {
@@ -140,6 +139,25 @@ impl Machine {
             printer.warn(&format!("{} container(s) or volume(s) are still being removed; the next run takes care of them", left.len()));
         }
     }
+}
+
+async fn containers(settings: &Settings) -> Result<(Isolation, Option<String>), Unable> {
+    let options = ConnectOptions { executor: None, state: settings.cache.join("state"), deadline: CONNECT };
+    let engine = Engine::connect(&options).await.map_err(|error| unable(&error))?;
+    let image = engine.image(&image::run()).await.map_err(|error| unable(&error))?;
+    // What a killed run left behind; a failure here is no reason not to run.
+    match engine.reap().await {
+        Ok(reaped) => tracing::debug!(?reaped, "reaped"),
+        Err(error) => tracing::warn!(%error, "could not look for what a killed run may have left"),
+    }
+    Ok((Isolation::Docker(engine), Some(image.0)))
+}
+
+/// Somebody who asks for processes on a machine that cannot isolate them has made a mistake; nothing weaker is run.
+async fn processes(settings: &Settings, agent: &LocalFile) -> Result<Isolation, Stop> {
+    let cells = Cells::connect(&agent.path, &settings.cache.join("process")).await;
+    let cells = cells.map_err(|missing| Stop::Refuse(Refusal::configuration(format!("error: {missing}\nhint: {}", missing.hint))))?;
+    Ok(Isolation::Process(cells))
 }
 
 fn host_file(ready: &ReadyHost) -> LocalFile {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ocsweep_proto::axes::{Line, Tier, VersionWord};
+use ocsweep_proto::axes::{Isolation, Line, Tier, VersionWord};
 use ocsweep_proto::config::Config;
 use ocsweep_proto::exit::ExitCode;
 use ocsweep_proto::ids::{SweepId, VariantName};
@@ -48,6 +48,7 @@ pub(crate) struct Request {
     pub(crate) scenarios: Vec<ScenarioFile>,
     pub(crate) versions: Vec<VersionWord>,
     pub(crate) keep: bool,
+    pub(crate) isolation: Isolation,
     pub(crate) secrets: Secrets,
     sweep: SweepId,
     tiers: Vec<Tier>,
@@ -59,6 +60,7 @@ impl Request {
         let tiers = tiers(&args.tier)?;
         let chosen = config::parse_versions(&args.opencode).map_err(|error| Refusal::configuration(error.to_string()))?;
         let (cwd, npm) = target(args.subject.as_deref())?;
+        own_checkout(args.isolation.into(), npm.as_ref())?;
         let loaded = config::load(&cwd).map_err(|error| Refusal::configuration(error.to_string()))?;
         let scenarios: Vec<ScenarioFile> = config::select(&loaded, &args.scenario)
             .map_err(|error| Refusal::configuration(error.to_string()))?
@@ -96,6 +98,7 @@ impl Request {
             line,
             versions: if chosen.is_empty() { config.opencode.versions.clone() } else { chosen },
             keep: args.keep || settings.keep,
+            isolation: args.isolation.into(),
             live_skip: if values.is_empty() { LiveSkip::NoKey } else { LiveSkip::NotBuilt },
             secrets: Secrets::new(&values),
             sweep: sweep_id()?,
@@ -160,6 +163,17 @@ fn target(subject: Option<&str>) -> Result<(PathBuf, Option<NpmSource>), Refusal
     Ok((cwd, npm))
 }
 
+/// Process isolation is no guard against somebody else's code.
+fn own_checkout(isolation: Isolation, published: Option<&NpmSource>) -> Result<(), Refusal> {
+    match (isolation, published) {
+        (Isolation::Process, Some(npm)) => Err(Refusal::configuration(format!(
+            "error: --isolation process runs only your own checkout, and npm:{} is published code\nhint: leave out --isolation, which runs it in a container",
+            npm.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn cwd_join(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -193,6 +207,15 @@ mod tests {
         assert_eq!(words(&[]).unwrap(), Tier::ALL);
         assert_eq!(words(&["scripted,load", "load"]).unwrap(), [Tier::Scripted, Tier::Load]);
         assert_eq!(words(&["lod"]).unwrap_err().text, "Invalid --tier \"lod\": expected load, scripted or live.");
+    }
+
+    #[test]
+    fn a_published_package_is_not_run_in_processes() {
+        let (_, npm) = target(Some("npm:left-pad@1.0.0")).unwrap();
+        let refusal = own_checkout(Isolation::Process, npm.as_ref()).unwrap_err();
+        assert!(refusal.text.starts_with("error: --isolation process runs only your own checkout, and npm:left-pad is"), "{refusal}");
+        assert_eq!(own_checkout(Isolation::Docker, npm.as_ref()), Ok(()));
+        assert_eq!(own_checkout(Isolation::Process, None), Ok(()));
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod collect;
 mod dns;
 mod host;
 mod input;
+mod launch;
 mod lines;
 mod observer;
 mod output;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         None => {}
         Some(user::ARGUMENT) => return user::main(),
+        Some(word) if launch::is_argument(word) => return launch::main(),
         Some(_) => return fail("the agent takes no arguments"),
     }
     // Another process of the container must not read this one's memory or descriptors, whatever its ids.

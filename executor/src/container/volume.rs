@@ -41,6 +41,16 @@ impl VolumeName {
         &self.0
     }
 
+    /// In process isolation a path stands for a volume.
+    pub(crate) fn of_path(path: &std::path::Path) -> Self {
+        Self(path.display().to_string())
+    }
+
+    /// The path that [`VolumeName::of_path`] was given.
+    pub(crate) fn as_path(&self) -> &std::path::Path {
+        std::path::Path::new(&self.0)
+    }
+
     #[cfg(test)]
     pub(crate) fn unchecked(name: &str) -> Self {
         Self(name.to_owned())

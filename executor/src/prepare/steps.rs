@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Failed, Preparer, write_spooled};
 use crate::case::describe;
-use crate::container::{Archive, Claim, FileMount, Kind, PlainExit, PlainSpec, ScratchVolume, TmpfsMount, VolumeMount, image};
+use crate::container::{Archive, Claim, FileMount, Kind, PlainExit, PlainSpec, TmpfsMount, VolumeMount, image};
+use crate::isolation::Scratch;
 use crate::registry::Settings;
 use crate::subject::bundle::{self, BundleCaps, BundleOptions};
 use crate::subject::steps::{InputContent, InputFile, PrepareSteps, Step, StepEnd, StepKind, environment, log_tail};
@@ -59,7 +60,7 @@ impl Preparer {
     ) -> Result<Bundle, Failed> {
         let deadline = Duration::from_millis(preparation.limits.prepare_ms);
         let lifetime = deadline.saturating_add(COPYING);
-        let volume = self.engine.scratch_volume(&preparation.claim, lifetime, paths::UID).await?;
+        let volume = self.engine.scratch(&preparation.claim, lifetime, paths::UID).await?;
         let spool = self.spool_directory()?;
         let archive = tree_archive(base, &steps.files, &spool).map_err(|error| spool_error(&error))?;
         self.engine.upload(volume.name(), Archive::read(archive)).await?;
@@ -75,7 +76,7 @@ impl Preparer {
     async fn run_step(
         &self,
         preparation: &Preparation<'_>,
-        volume: &ScratchVolume,
+        volume: &Scratch,
         step: &Step,
         certificates: Option<&Path>,
         deadline: Duration,
@@ -133,7 +134,7 @@ impl Preparer {
         write().map(Some).map_err(|error: std::io::Error| spool_error(&error))
     }
 
-    async fn read_back(&self, volume: &ScratchVolume, steps: &PrepareSteps, spool: &Path) -> Result<Bundle, Failed> {
+    async fn read_back(&self, volume: &Scratch, steps: &PrepareSteps, spool: &Path) -> Result<Bundle, Failed> {
         let file = tempfile::tempfile_in(spool).map_err(|error| spool_error(&error))?;
         let mut into = tokio::fs::File::from_std(file);
         let cap = BundleCaps::default().bytes.saturating_mul(ARCHIVE_FACTOR);
