@@ -15,8 +15,8 @@ use tokio_util::task::TaskTracker;
 use crate::container::{CaseSpec, ContainerError, Kind, Operation, PlainSpec};
 
 mod cell;
-mod check;
 mod cgroup;
+mod check;
 mod directory;
 mod tree;
 
@@ -112,12 +112,8 @@ impl Shared {
         launch.argv = vec![paths::AGENT.to_owned()];
         launch.binds.push(read_only(spec.host.as_path(), paths::HOST));
         launch.binds.push(read_only(spec.bundle.as_path(), paths::BUNDLE));
-        launch.tmpfs = vec![
-            run,
-            user(paths::HOME, limits.home_bytes),
-            user(paths::TMP, limits.tmp_bytes),
-            user(paths::PROJECT, limits.project_bytes),
-        ];
+        launch.tmpfs =
+            vec![run, user(paths::HOME, limits.home_bytes), user(paths::TMP, limits.tmp_bytes), user(paths::PROJECT, limits.project_bytes)];
         launch.nofile = limits.nofile;
         launch.nproc = Some(limits.pids);
         Ok(launch)
@@ -159,5 +155,5 @@ fn read_only(source: &Path, target: &str) -> Bind {
 
 /// The machine did not do what an isolated process needs.
 fn failed(operation: Operation, subject: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ContainerError {
-    ContainerError::new(Kind::LocalIo, operation, subject).caused_by(error)
+    ContainerError::new(Kind::NotIsolated, operation, subject).caused_by(error)
 }

@@ -52,7 +52,8 @@ export default async () => ({
   },
 });
 "#;
-const SCENARIO: &str = "script:\n  - toolCalls:\n      - name: escape\n        arguments: {}\n  - text: done\nexpect:\n  tools:\n    - name: escape\n";
+const SCENARIO: &str =
+    "script:\n  - toolCalls:\n      - name: escape\n        arguments: {}\n  - text: done\nexpect:\n  tools:\n    - name: escape\n";
 
 fn hostile(canary: &Path, port: u16) -> Project {
     let project = Project::empty().config(&[crate::support::project::VERSION], "").scenario("escape", SCENARIO);
@@ -90,7 +91,10 @@ fn got_nowhere(project: &Project, is_root: bool) {
     let writes = answer["writes"].as_array().expect("a list");
     // Without root the agent and the plugin are one user, who may write into the agent's own memory file system; the docs say so.
     let allowed = |at: usize| at == 5 && !is_root;
-    assert!(writes.len() == 7 && writes.iter().enumerate().all(|(at, end)| allowed(at) || end.as_str().unwrap().starts_with("no: ")), "{answer:#}");
+    assert!(
+        writes.len() == 7 && writes.iter().enumerate().all(|(at, end)| allowed(at) || end.as_str().unwrap().starts_with("no: ")),
+        "{answer:#}"
+    );
     assert_eq!(text("sandbox"), "written", "the attempts themselves must work: {answer:#}");
     assert_eq!(text("environment"), "0", "{answer:#}");
     assert_eq!(text("powers"), "0000000000000000", "{answer:#}");
@@ -183,5 +187,8 @@ fn give(path: &Path, uid: u32) {
 fn published_code_is_refused() {
     let project = Project::new();
     let ended = ocsweep(project.path(), &["run", "npm:some-plugin", "--isolation", "process"]).run();
-    ended.refused(&["--isolation process runs only your own checkout, and npm:some-plugin is published code", "hint: leave out --isolation"]);
+    ended.refused(&[
+        "--isolation process runs only your own checkout, and npm:some-plugin is published code",
+        "hint: leave out --isolation",
+    ]);
 }

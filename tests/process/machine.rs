@@ -22,7 +22,8 @@ pub(crate) fn can_isolate() -> bool {
 pub(crate) fn processes_with(text: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
     let own = std::process::id().to_string();
-    let pids = entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    let pids =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
     let lines = pids.filter(|pid| *pid != own).filter_map(|pid| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         Some(format!("{pid} {}", String::from_utf8_lossy(&line).replace('\0', " ")))

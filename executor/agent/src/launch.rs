@@ -93,7 +93,8 @@ fn leave(launch: &Launch) -> Result<(), Refused> {
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     unshare(flags | UnshareFlags::NEWUSER).map_err(unavailable)?;
     // Without this the kernel takes no map of groups from an ordinary user.
-    let own = [("setgroups", "deny".to_owned()), ("uid_map", format!("{} {uid} 1", paths::UID)), ("gid_map", format!("{} {gid} 1", paths::UID))];
+    let own =
+        [("setgroups", "deny".to_owned()), ("uid_map", format!("{} {uid} 1", paths::UID)), ("gid_map", format!("{} {gid} 1", paths::UID))];
     for (file, text) in own {
         std::fs::write(format!("/proc/self/{file}"), text).map_err(refused(format_args!("cannot write {file} of the user namespace")))?;
     }

@@ -55,7 +55,9 @@ impl Shared {
         let group = match &self.cgroups {
             Some(parent) => {
                 let id = launch.root.rsplit('/').take(2).collect::<Vec<_>>().join("-");
-                let group = parent.group(&id, memory_bytes, pids, &self.removals).map_err(|error| failed(Operation::CreateContainer, &name, error))?;
+                let group = parent
+                    .group(&id, memory_bytes, pids, &self.removals)
+                    .map_err(|error| failed(Operation::CreateContainer, &name, error))?;
                 launch.cgroups = group.seen();
                 launch.nproc = None;
                 Some(group)

@@ -86,7 +86,8 @@ impl Parent {
 
     pub(super) fn group(&self, id: &str, memory_bytes: u64, pids: u64, removals: &TaskTracker) -> io::Result<Group> {
         let name = format!("{PREFIX}{id}");
-        let one = |directory: &Path, target: &str| Cgroup { directory: directory.join(&name).display().to_string(), target: target.to_owned() };
+        let one =
+            |directory: &Path, target: &str| Cgroup { directory: directory.join(&name).display().to_string(), target: target.to_owned() };
         let (seen, events) = match self {
             Self::V2(path) => (vec![one(path, MOUNT)], path.join(&name).join("memory.events")),
             Self::V1 { memory, pids } => (

@@ -40,7 +40,10 @@ impl std::error::Error for Missing {}
 
 impl Missing {
     pub(super) fn state(state: &Path, error: &std::io::Error) -> Self {
-        Self { text: format!("cannot keep state in {}: {error}", state.display()), hint: "set XDG_CACHE_HOME to a directory that you may write".to_owned() }
+        Self {
+            text: format!("cannot keep state in {}: {error}", state.display()),
+            hint: "set XDG_CACHE_HOME to a directory that you may write".to_owned(),
+        }
     }
 
     fn kernel(error: &ContainerError) -> Self {
@@ -92,7 +95,11 @@ async fn isolated(shared: &Shared) -> Result<String, ContainerError> {
     launch.nofile = 1024;
     let end = shared.start(launch, MEMORY_BYTES, PIDS, Stdio::null())?.capture(OUTPUT_BYTES, PATIENCE).await?;
     if end.exit != PlainExit::Code(0) || !end.output.text.ends_with("seen\n") {
-        return Err(failed(Operation::Start, "", format!("the first isolated process ended with {:?}: {}", end.exit, end.output.text.trim())));
+        return Err(failed(
+            Operation::Start,
+            "",
+            format!("the first isolated process ended with {:?}: {}", end.exit, end.output.text.trim()),
+        ));
     }
     Ok(end.output.text)
 }
@@ -105,7 +112,9 @@ pub(super) fn notes(seen: &Seen, has_cgroups: bool) -> Vec<String> {
     }
     let is_root = rustix::process::geteuid().is_root();
     if is_root && !seen.has_user {
-        notes.push("process isolation without a user namespace: the agent is the machine's root, the plugin the machine's user 1000.".to_owned());
+        notes.push(
+            "process isolation without a user namespace: the agent is the machine's root, the plugin the machine's user 1000.".to_owned(),
+        );
     }
     if !is_root {
         notes.push("process isolation without root: plugin and agent share one user id, so the plugin could disturb the recording of its own case.".to_owned());

@@ -30,7 +30,8 @@ impl Cells {
             let fresh = self.fresh("bundle").map_err(fail)?;
             let unpacked = self.unpack(archive, fresh.clone(), None).await;
             // Whoever renames first wins; the other's is the same.
-            let moved = unpacked.and_then(|()| fs::rename(&fresh, &place).or_else(|error| if place.is_dir() { Ok(()) } else { Err(error) }));
+            let moved =
+                unpacked.and_then(|()| fs::rename(&fresh, &place).or_else(|error| if place.is_dir() { Ok(()) } else { Err(error) }));
             remove(&fresh);
             moved.map_err(fail)?;
         }
@@ -161,7 +162,7 @@ mod tests {
         let tree = base.path().join("tree");
         fs::create_dir_all(tree.join("closed/below")).unwrap();
         std::os::unix::fs::symlink(base.path(), tree.join("closed/out")).unwrap();
-        fs::set_permissions(tree.join("closed"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(tree.join("closed"), fs::Permissions::from_mode(0o0)).unwrap();
         remove(&tree);
         assert!(!tree.exists() && base.path().join("canary").exists());
     }

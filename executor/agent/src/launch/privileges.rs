@@ -30,13 +30,19 @@ pub(super) fn keep_over_exec() -> Result<(), Refused> {
 }
 
 pub(super) fn limit(launch: &Launch) -> Result<(), Refused> {
-    let limits = [(Resource::Core, Some(0)), (Resource::Nofile, Some(launch.nofile)), (Resource::Nproc, launch.nproc), (Resource::Fsize, launch.fsize)];
+    let limits = [
+        (Resource::Core, Some(0)),
+        (Resource::Nofile, Some(launch.nofile)),
+        (Resource::Nproc, launch.nproc),
+        (Resource::Fsize, launch.fsize),
+    ];
     for (resource, value) in limits {
         let Some(value) = value else { continue };
         // An ordinary user may not go above the own hard limit; being held to that one is enough.
         let hard = rustix::process::getrlimit(resource).maximum;
         let value = hard.map_or(value, |hard| hard.min(value));
-        setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) }).map_err(refused(format_args!("cannot limit {resource:?}")))?;
+        setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
+            .map_err(refused(format_args!("cannot limit {resource:?}")))?;
     }
     Ok(())
 }

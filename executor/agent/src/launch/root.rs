@@ -96,7 +96,8 @@ fn make_link(root: &Path, target: impl AsRef<Path>, path: &str) -> Result<(), Re
 
 fn mount(kind: &str, target: &Path, flags: MountFlags, options: &str) -> Result<(), Refused> {
     let options = CString::new(options).map_err(refused("mount options"))?;
-    rustix::mount::mount(kind, target, kind, flags, options.as_c_str()).map_err(refused(format_args!("cannot mount {kind} on {}", target.display())))
+    rustix::mount::mount(kind, target, kind, flags, options.as_c_str())
+        .map_err(refused(format_args!("cannot mount {kind} on {}", target.display())))
 }
 
 fn system(root: &Path, path: &str) -> Result<(), Refused> {
@@ -141,7 +142,9 @@ fn devices(root: &Path) -> Result<(), Refused> {
             made.map_err(refused(format_args!("cannot have /dev/{name}")))?;
         }
     }
-    for (name, target) in [("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2")] {
+    for (name, target) in
+        [("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2")]
+    {
         make_link(root, target, &format!("/dev/{name}"))?;
     }
     mount("tmpfs", &directory(root, "/dev/shm")?, PLAIN | MountFlags::NOEXEC, &format!("size={},mode=1777", 16 * MIB))?;
