@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the host tools that are missing, for one purpose: build (a C compiler and git for the build, npm for its registry settings), lint
+# Installs the host tools that are missing, for one purpose: build (a C compiler and git for the build, npm for its registry settings, rg for
+# process isolation), lint
 # (rustfmt and clippy) or test (cargo-nextest, compiled from its crate, some minutes). Rust itself must be there.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -20,6 +21,8 @@ case "${1:-}" in
         have cc || missing+=(gcc libc6-dev)
         have git || missing+=(git)
         have npm || missing+=(npm)
+        # What the host calls; in containers it is in the image, in process isolation it is the machine's.
+        have rg || missing+=(ripgrep)
         [ "${#missing[@]}" = 0 ] || apt_install ca-certificates "${missing[@]}"
         ;;
     lint)

@@ -2,7 +2,7 @@
 //! it outside the container.
 //!
 //! It must never decide what should run (the scheduler) or what the results mean together (the collector), and it never runs a plugin's
-//! code on the machine itself.
+//! code outside of an isolation.
 
 pub mod binary;
 pub mod case;

@@ -155,5 +155,5 @@ fn read_only(source: &Path, target: &str) -> Bind {
 
 /// The machine did not do what an isolated process needs.
 fn failed(operation: Operation, subject: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ContainerError {
-    ContainerError::new(Kind::LocalIo, operation, subject).caused_by(error)
+    ContainerError::new(Kind::NotIsolated, operation, subject).caused_by(error)
 }

@@ -54,6 +54,8 @@ pub enum Kind {
     DiskFull,
     /// The machine has no memory left.
     HostMemory,
+    /// Process isolation: the machine did not do what an isolated process needs.
+    NotIsolated,
     /// The contents to upload could not be read, or the contents to download could not be written.
     LocalIo,
     /// More bytes than allowed, in all.
@@ -82,6 +84,7 @@ impl fmt::Display for Kind {
             Self::VolumeLost => f.write_str("a cached volume was removed meanwhile"),
             Self::DiskFull => f.write_str("the disk of the Docker engine is full"),
             Self::HostMemory => f.write_str("the machine is out of memory"),
+            Self::NotIsolated => f.write_str("this machine could not isolate a process"),
             Self::LocalIo => f.write_str("reading or writing on this machine failed"),
             Self::TooLarge(limit) => write!(f, "more than {limit} bytes"),
             Self::CorruptStream => f.write_str("the evidence stream cannot be decoded"),
@@ -200,7 +203,7 @@ impl ContainerError {
             Kind::HostMemory => Reason::OomHost,
             Kind::CorruptStream | Kind::Deadline(_) => Reason::StreamIncomplete,
             Kind::Cancelled => Reason::Cancelled,
-            Kind::LocalIo if self.is_local_disk_full() => Reason::DiskFullHost,
+            Kind::LocalIo | Kind::NotIsolated if self.is_local_disk_full() => Reason::DiskFullHost,
             Kind::NotRunning
             | Kind::Permission
             | Kind::BadAddress
@@ -212,6 +215,7 @@ impl ContainerError {
             | Kind::Conflict
             | Kind::VolumeLost
             | Kind::TooLarge(_)
+            | Kind::NotIsolated
             | Kind::LocalIo => Reason::Docker,
         }
     }
@@ -236,6 +240,7 @@ impl ContainerError {
             | Kind::NotFound
             | Kind::ImageMissing
             | Kind::DiskFull
+            | Kind::NotIsolated
             | Kind::LocalIo
             | Kind::TooLarge(_)
             | Kind::Cancelled => false,

@@ -162,7 +162,7 @@ mod tests {
         let tree = base.path().join("tree");
         fs::create_dir_all(tree.join("closed/below")).unwrap();
         std::os::unix::fs::symlink(base.path(), tree.join("closed/out")).unwrap();
-        fs::set_permissions(tree.join("closed"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(tree.join("closed"), fs::Permissions::from_mode(0o0)).unwrap();
         remove(&tree);
         assert!(!tree.exists() && base.path().join("canary").exists());
     }
