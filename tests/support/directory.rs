@@ -13,13 +13,19 @@ use super::run::{Ended, json, ocsweep};
 /// Rows that nobody ran have no evidence.
 const SKIPPED: &str = "skipped";
 
-fn inputs(group: &str) -> PathBuf {
+pub(crate) fn inputs(group: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(group)
 }
 
 /// Runs one directory and everything below it that has expectations.
 #[track_caller]
 pub(crate) fn check(group: &str, name: &str) {
+    check_and(group, name, |_, _| Vec::new());
+}
+
+/// As [`check`], with a further look at the directory after each run.
+#[track_caller]
+pub(crate) fn check_and(group: &str, name: &str, guard: fn(&Path, &Ended) -> Vec<String>) {
     if !engine::is_there() {
         return;
     }
@@ -33,7 +39,7 @@ pub(crate) fn check(group: &str, name: &str) {
     with_expectations(target.path(), &mut directories);
     assert!(!directories.is_empty(), "{} has no expected.json", source.display());
     for directory in directories {
-        wrong.extend(differences(&directory));
+        wrong.extend(differences(&directory, guard));
     }
     if !wrong.is_empty() {
         let kept = target.keep();
@@ -42,7 +48,7 @@ pub(crate) fn check(group: &str, name: &str) {
 }
 
 /// The inputs as their `setup.sh` lays them out, else as they are.
-fn prepare(source: &Path, target: &Path) {
+pub(crate) fn prepare(source: &Path, target: &Path) {
     if source.join("setup.sh").exists() {
         let status = Command::new("sh").arg(source.join("setup.sh")).arg(target).status().expect("sh runs");
         assert!(status.success(), "{}/setup.sh failed", source.display());
@@ -80,13 +86,14 @@ fn with_expectations(directory: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// What is wrong with a run in this directory.
-fn differences(directory: &Path) -> Vec<String> {
+fn differences(directory: &Path, guard: fn(&Path, &Ended) -> Vec<String>) -> Vec<String> {
     let expected: Expected = serde_json::from_value(json(&directory.join("expected.json"))).expect("a readable expected.json");
     let ended = ocsweep(directory, &["run"]).run();
     let out = directory.join(".opencode-ci/out");
     let results = if out.join("results.json").exists() { json(&out.join("results.json")) } else { Value::Null };
     let mut found = expected.differences(&ended, &results);
     found.extend(incoherences(&out, &results));
+    found.extend(guard(directory, &ended));
     engine::holds_nothing_of(&out);
     if !found.is_empty() {
         found.insert(0, format!("=== in {}", directory.display()));
@@ -142,9 +149,12 @@ pub(crate) fn all_tested(group: &str, tested: &[&str]) {
 /// One test for each directory of a group, and one that compares the list with the directories.
 macro_rules! directories {
     ($group:literal: $($test:ident = $directory:literal,)*) => {
+        directories! { $group, |_, _| Vec::new(): $($test = $directory,)* }
+    };
+    ($group:literal, $guard:expr: $($test:ident = $directory:literal,)*) => {
         $(#[test]
         fn $test() {
-            crate::support::directory::check($group, $directory);
+            crate::support::directory::check_and($group, $directory, $guard);
         })*
 
         #[test]

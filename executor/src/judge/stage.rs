@@ -1,7 +1,7 @@
 //! How far the plugin came: resolved, imported, accepted, set up. The host says nothing of the first two, so the preflight and the observer
 //! are asked; a plugin that nobody saw at work has not passed.
 
-use ocsweep_proto::agent::{Bound, Export, ImportError, Preflight};
+use ocsweep_proto::agent::{Bound, EXPORT_LIMIT, Export, ImportError, Preflight};
 use ocsweep_proto::verdict::Reason;
 
 use super::findings::Findings;
@@ -46,6 +46,10 @@ fn resolution(case: &Case<'_>, findings: &mut Findings) {
 
 fn import(case: &Case<'_>, findings: &mut Findings) {
     let text = match &case.report().preflight {
+        Some(Preflight::Failed(error)) if error.name == EXPORT_LIMIT => {
+            findings.add(Reason::BadExport, format!("{} exports too much: {}.", entry(case), show::cut(&error.message, 1000)));
+            return;
+        }
         Some(Preflight::Failed(error)) => import_text(case, error),
         Some(Preflight::Died(how)) => {
             format!("import of {} ended the process: {}.", entry(case), show::cut(&show::in_bundle(how.trim()), 1000))
