@@ -12,11 +12,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use support::directory::{directories, inputs, prepare};
+use support::engine;
 use support::guards::{broken, essence};
 use support::run::{Running, json, ocsweep};
-use support::{engine, guards};
 
-directories! { "hostile", guards::broken:
+directories! { "hostile", broken;
     big_request = "big-request",
     breaks_json = "breaks-json",
     breaks_recording = "breaks-recording",

@@ -149,9 +149,9 @@ pub(crate) fn all_tested(group: &str, tested: &[&str]) {
 /// One test for each directory of a group, and one that compares the list with the directories.
 macro_rules! directories {
     ($group:literal: $($test:ident = $directory:literal,)*) => {
-        directories! { $group, |_, _| Vec::new(): $($test = $directory,)* }
+        directories! { $group, |_, _| Vec::new(); $($test = $directory,)* }
     };
-    ($group:literal, $guard:expr: $($test:ident = $directory:literal,)*) => {
+    ($group:literal, $guard:expr; $($test:ident = $directory:literal,)*) => {
         $(#[test]
         fn $test() {
             crate::support::directory::check_and($group, $directory, $guard);
