@@ -212,6 +212,9 @@ pub struct Export {
     pub id: Option<String>,
 }
 
+/// The name of the [`ImportError`] of a module whose export names are too many or too long to be exposed one by one.
+pub const EXPORT_LIMIT: &str = "ExportLimit";
+
 /// Why an import failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

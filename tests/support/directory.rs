@@ -13,7 +13,7 @@ use super::run::{Ended, json, ocsweep};
 /// Rows that nobody ran have no evidence.
 const SKIPPED: &str = "skipped";
 
-fn inputs(group: &str) -> PathBuf {
+pub(crate) fn inputs(group: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(group)
 }
 
@@ -21,6 +21,13 @@ fn inputs(group: &str) -> PathBuf {
 const V2: &str = "2.0.26";
 const V2_PLAN: &str = "fake-plan.v2.json";
 const V2_EXPECTED: &str = "expected.v2.json";
+
+/// A further look at a directory after its run: what is wrong with it.
+pub(crate) type Guard = fn(&Path, &Ended) -> Vec<String>;
+
+fn unguarded(_: &Path, _: &Ended) -> Vec<String> {
+    Vec::new()
+}
 
 /// The host of a run.
 #[derive(Clone, Copy)]
@@ -35,7 +42,15 @@ enum Host {
 #[track_caller]
 pub(crate) fn check(group: &str, name: &str) {
     if engine::is_there() {
-        check_on(Host::Real, group, name, &["run"]);
+        check_on(Host::Real, group, name, &["run"], unguarded);
+    }
+}
+
+/// As [`check`], with a further look at the directory after each run.
+#[track_caller]
+pub(crate) fn check_and(group: &str, name: &str, guard: Guard) {
+    if engine::is_there() {
+        check_on(Host::Real, group, name, &["run"], guard);
     }
 }
 
@@ -43,18 +58,18 @@ pub(crate) fn check(group: &str, name: &str) {
 #[track_caller]
 pub(crate) fn check_v2(group: &str, name: &str) {
     if engine::is_there() {
-        check_on(Host::FakeV2, group, name, &["run", "--opencode", V2]);
+        check_on(Host::FakeV2, group, name, &["run", "--opencode", V2], unguarded);
     }
 }
 
 /// As [`check`], with the arguments of a run that needs no engine.
 #[track_caller]
 pub(crate) fn check_run(group: &str, name: &str, run: &[&str]) {
-    check_on(Host::Real, group, name, run);
+    check_on(Host::Real, group, name, run, unguarded);
 }
 
 #[track_caller]
-fn check_on(host: Host, group: &str, name: &str, run: &[&str]) {
+fn check_on(host: Host, group: &str, name: &str, run: &[&str], guard: Guard) {
     let source = inputs(group).join(name);
     let target = tempfile::tempdir().expect("a temporary directory");
     let is_in_a_work_tree = target.path().ancestors().any(|directory| directory.join(".git").exists());
@@ -65,7 +80,7 @@ fn check_on(host: Host, group: &str, name: &str, run: &[&str]) {
     with_expectations(target.path(), &mut directories);
     assert!(!directories.is_empty(), "{} has no expected.json", source.display());
     for directory in directories {
-        wrong.extend(differences(host, &directory, run));
+        wrong.extend(differences(host, &directory, run, guard));
     }
     if !wrong.is_empty() {
         let kept = target.keep();
@@ -74,7 +89,7 @@ fn check_on(host: Host, group: &str, name: &str, run: &[&str]) {
 }
 
 /// The inputs as their `setup.sh` lays them out, else as they are.
-fn prepare(source: &Path, target: &Path) {
+pub(crate) fn prepare(source: &Path, target: &Path) {
     if source.join("setup.sh").exists() {
         let status = Command::new("sh").arg(source.join("setup.sh")).arg(target).status().expect("sh runs");
         assert!(status.success(), "{}/setup.sh failed", source.display());
@@ -112,7 +127,7 @@ fn with_expectations(directory: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// What is wrong with a run in this directory.
-fn differences(host: Host, directory: &Path, run: &[&str]) -> Vec<String> {
+fn differences(host: Host, directory: &Path, run: &[&str], guard: Guard) -> Vec<String> {
     let own = Some(directory.join(V2_EXPECTED)).filter(|path| matches!(host, Host::FakeV2) && path.exists());
     let expected = own.unwrap_or_else(|| directory.join("expected.json"));
     let expected: Expected = serde_json::from_value(json(&expected)).expect("a readable expected.json");
@@ -125,6 +140,7 @@ fn differences(host: Host, directory: &Path, run: &[&str]) -> Vec<String> {
     let results = if out.join("results.json").exists() { json(&out.join("results.json")) } else { Value::Null };
     let mut found = expected.differences(&ended, &results);
     found.extend(incoherences(&out, &results));
+    found.extend(guard(directory, &ended));
     if run == ["run"] {
         engine::holds_nothing_of(&out);
     }
@@ -193,9 +209,12 @@ pub(crate) fn all_tested(group: &str, tested: &[&str]) {
 /// One test for each directory of a group, and one that compares the list with the directories.
 macro_rules! directories {
     ($group:literal: $($test:ident = $directory:literal,)*) => {
+        directories! { $group, |_, _| Vec::new(); $($test = $directory,)* }
+    };
+    ($group:literal, $guard:expr; $($test:ident = $directory:literal,)*) => {
         $(#[test]
         fn $test() {
-            crate::support::directory::check($group, $directory);
+            crate::support::directory::check_and($group, $directory, $guard);
         })*
 
         #[test]

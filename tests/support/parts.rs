@@ -8,6 +8,8 @@ pub(crate) mod directory;
 pub(crate) mod engine;
 #[path = "expected.rs"]
 pub(crate) mod expected;
+#[path = "guards.rs"]
+pub(crate) mod guards;
 #[path = "project.rs"]
 pub(crate) mod project;
 #[path = "run.rs"]

@@ -8,7 +8,7 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
-use ocsweep_proto::agent::{Exit, Export, ImportError, Preflight, TuiReport, paths};
+use ocsweep_proto::agent::{EXPORT_LIMIT, Exit, Export, ImportError, Preflight, TuiReport, paths};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -18,6 +18,11 @@ use crate::processes::Children;
 
 /// Characters of output that explain a death.
 const MAX_LAST_WORDS: usize = 2000;
+
+/// Bytes that the names may take in the generated module, which lies in the agent's own tmpfs of 16 MiB.
+const MAX_NAMES: usize = 12 * 1024 * 1024;
+/// What stands around it.
+const NAME_COST: usize = 64;
 
 /// A script could not be run at all.
 #[derive(Debug, thiserror::Error)]
@@ -70,10 +75,30 @@ struct ExportAnswer {
 /// Reads what the preflight printed.
 pub(crate) fn preflight(captured: &Captured) -> Preflight {
     match answer::<ImportAnswer>(captured, "ocsweepPreflight") {
-        Some(ImportAnswer { ok: true, exports, .. }) => Preflight::Imported(exports.into_iter().map(export).collect()),
+        Some(ImportAnswer { ok: true, exports, .. }) => bounded(exports.into_iter().map(export).collect()),
         Some(ImportAnswer { error, .. }) => Preflight::Failed(error),
         None if captured.exit.is_none() => Preflight::Hung,
         None => Preflight::Died(last_words(captured)),
+    }
+}
+
+/// The plugin may have answered itself, so the script's own bound is no bound: a name stands twice in the generated module, escaped.
+fn bounded(exports: Vec<Export>) -> Preflight {
+    let size: usize = exports.iter().map(|export| 2 * export.name.chars().map(escaped).sum::<usize>() + NAME_COST).sum();
+    if size <= MAX_NAMES {
+        return Preflight::Imported(exports);
+    }
+    let message = format!("{} export names are too many, or too long, to be looked at one by one", exports.len());
+    Preflight::Failed(ImportError { name: EXPORT_LIMIT.to_owned(), message, ..ImportError::default() })
+}
+
+/// Bytes of a character in a string literal.
+const fn escaped(c: char) -> usize {
+    match c {
+        '"' | '\\' => 2,
+        '\u{2028}' | '\u{2029}' => 6,
+        c if c.is_ascii_control() => 6,
+        c => c.len_utf8(),
     }
 }
 
@@ -94,9 +119,9 @@ struct TuiAnswer {
     error: String,
 }
 
-/// Reads what the TUI check printed.
-pub(crate) fn tui(captured: &Captured) -> TuiReport {
-    match answer::<TuiAnswer>(captured, "ocsweepTui") {
+/// Reads what the TUI check printed; `None` when its time was up before it had an answer.
+pub(crate) fn tui(captured: &Captured) -> Option<TuiReport> {
+    Some(match answer::<TuiAnswer>(captured, "ocsweepTui") {
         Some(TuiAnswer { setup, tui, id, error, .. }) => TuiReport {
             imported: setup.is_some(),
             error,
@@ -104,9 +129,9 @@ pub(crate) fn tui(captured: &Captured) -> TuiReport {
             id: if id.is_some() { "string" } else { "undefined" }.to_owned(),
             setup: setup.unwrap_or_else(|| "undefined".to_owned()),
         },
-        None if captured.exit.is_none() => TuiReport { error: "the import did not end in time".to_owned(), ..TuiReport::default() },
+        None if captured.exit.is_none() => return None,
         None => TuiReport { error: last_words(captured), ..TuiReport::default() },
-    }
+    })
 }
 
 /// The last line that holds the marker and can be read.
@@ -174,10 +199,28 @@ mod tests {
         let good = r#"{"ocsweepTui":1,"ok":true,"id":"x","tui":"function","setup":"undefined","server":"undefined"}"#;
         let expected =
             TuiReport { imported: true, error: String::new(), tui: "function".into(), id: "string".into(), setup: "undefined".into() };
-        assert_eq!(tui(&captured(ENDED, good, "")), expected);
-        let broken = tui(&captured(ENDED, r#"{"ocsweepTui":1,"ok":false,"tui":"undefined","error":"boom"}"#, ""));
+        assert_eq!(tui(&captured(ENDED, good, "")), Some(expected));
+        let broken = tui(&captured(ENDED, r#"{"ocsweepTui":1,"ok":false,"tui":"undefined","error":"boom"}"#, "")).unwrap();
         assert_eq!((broken.imported, broken.error.as_str(), broken.id.as_str()), (false, "boom", "undefined"));
-        assert_eq!(tui(&captured(Some(Exit::Code(1)), "", "oops")).error, "exit code 1: oops");
-        assert!(tui(&captured(None, "", "")).error.contains("did not end"));
+        assert_eq!(tui(&captured(Some(Exit::Code(1)), "", "oops")).unwrap().error, "exit code 1: oops");
+        assert_eq!(tui(&captured(None, "noise", "")), None, "a hang is no failed import");
+        assert!(tui(&captured(None, good, "")).unwrap().imported, "an answer that came before a hang at exit is an answer");
+    }
+
+    #[test]
+    fn names_that_would_fill_the_assets_are_the_modules_own_fault() {
+        let answer = |name: &str, count: usize| {
+            let export = serde_json::json!({"name": name, "type": "function", "same": 0});
+            let answer = serde_json::json!({"ocsweepPreflight": 1, "ok": true, "exports": vec![export; count]});
+            preflight(&captured(ENDED, &answer.to_string(), ""))
+        };
+        // A control character or line separator takes six bytes, and a name stands there twice.
+        for (name, good, bad) in [("\u{2028}".repeat(10_000), 100, 106), ("\u{1}".repeat(10_000), 100, 106)] {
+            let Preflight::Imported(exports) = answer(&name, good) else { panic!("not imported") };
+            let module = crate::observer::observer_module("file:///e.js", &Preflight::Imported(exports), None);
+            assert!(module.len() <= MAX_NAMES + 1024, "{}", module.len());
+            let Preflight::Failed(error) = answer(&name, bad) else { panic!("not refused") };
+            assert_eq!(error.name, EXPORT_LIMIT);
+        }
     }
 }

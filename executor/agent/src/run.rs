@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ocsweep_proto::agent::{AgentJob, FORMAT, HostTask, Preflight, Report, StandIn, Task, TuiTask, paths};
+use ocsweep_proto::agent::{AgentJob, Bound, FORMAT, HostTask, Preflight, Report, StandIn, Task, Timeout, TuiTask, paths};
 use ocsweep_proto::frame::Kind;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -50,7 +50,11 @@ pub(crate) async fn run(job: &AgentJob, output: &Output, children: &Children) ->
     let mut run = Run { job, output, children, report: Report::default(), phase: None };
     match run.task().await {
         Err(Stop::Closed(closed)) => return Err(closed),
-        Err(Stop::Fault(text)) => run.report.fault = Some(text),
+        Err(Stop::Fault(text)) => {
+            run.report.fault = Some(text);
+            // A limit that the case reached may be why.
+            collect::resources(Path::new("/"), &mut run.report);
+        }
         Ok(()) => {}
     }
     run.end_phase();
@@ -155,7 +159,10 @@ impl Run<'_> {
         self.begin_phase("host").await?;
         let captured = preflight::script(self.children, TUI_CHECK, &task.entry, &task.env, self.init_bound()).await.map_err(fault)?;
         self.report.exit = captured.exit;
-        self.report.tui = Some(preflight::tui(&captured));
+        self.report.tui = preflight::tui(&captured);
+        if self.report.tui.is_none() {
+            self.report.timeout = Some(Timeout { bound: Bound::Init, limit_ms: self.job.deadlines.init, pending: String::new() });
+        }
         self.begin_phase("collect").await?;
         collect::resources(Path::new("/"), &mut self.report);
         Ok(())

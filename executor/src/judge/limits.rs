@@ -27,6 +27,15 @@ pub(super) fn nothing_is_known(case: &Case<'_>, findings: &mut Findings) -> bool
         return true;
     }
     if let Some(fault) = &report.fault {
+        // What a case leaves full, it leaves to the agent too: that is no fault of the machine.
+        if report.out_of_memory {
+            findings.add(Reason::MemoryLimit, memory_text(case));
+            return true;
+        }
+        if report.out_of_processes {
+            findings.add(Reason::ProcessLimit, processes_text(case));
+            return true;
+        }
         findings.add(Reason::Docker, format!("the agent in the container could not do its work: {fault}."));
         return true;
     }
@@ -55,7 +64,7 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
         findings.add(Reason::MemoryLimit, memory_text(case));
     }
     if report.out_of_processes {
-        findings.add(Reason::ProcessLimit, format!("the case reached its limit of {} processes and threads.", limits.pids));
+        findings.add(Reason::ProcessLimit, processes_text(case));
     }
     for full in &report.full {
         let (name, bytes) = match full.as_str() {
@@ -73,6 +82,10 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
 fn memory_text(case: &Case<'_>) -> String {
     let peak = case.report().peak_memory_bytes.map(|peak| format!("; its peak was {peak} bytes")).unwrap_or_default();
     format!("the case reached its memory limit of {} bytes{peak}.", case.work.limits.memory_bytes)
+}
+
+fn processes_text(case: &Case<'_>) -> String {
+    format!("the case reached its limit of {} processes and threads.", case.work.limits.pids)
 }
 
 /// Init hangs are told by the stage; here are the bounds of the whole run.

@@ -4,7 +4,7 @@
 pub(super) mod definition;
 pub(super) mod v2;
 
-use ocsweep_proto::agent::{Bound, Export, ImportError, Preflight};
+use ocsweep_proto::agent::{Bound, EXPORT_LIMIT, Export, ImportError, Preflight};
 use ocsweep_proto::axes::Line;
 use ocsweep_proto::verdict::Reason;
 
@@ -54,6 +54,10 @@ fn resolution(case: &Case<'_>, findings: &mut Findings) {
 
 fn import(case: &Case<'_>, findings: &mut Findings) {
     let text = match &case.report().preflight {
+        Some(Preflight::Failed(error)) if error.name == EXPORT_LIMIT => {
+            findings.add(Reason::BadExport, format!("{} exports too much: {}.", entry(case), show::cut(&error.message, 1000)));
+            return;
+        }
         Some(Preflight::Failed(error)) => import_text(case, error),
         Some(Preflight::Died(how)) => {
             format!("import of {} ended the process: {}.", entry(case), show::cut(&show::in_bundle(how.trim()), 1000))

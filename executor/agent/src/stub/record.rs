@@ -13,6 +13,8 @@ use serde_json::value::RawValue;
 const MAX_BODY: usize = 8 * 1024 * 1024;
 /// What is kept of them, and of bodies that are no JSON.
 const KEPT: usize = 64 * 1024;
+/// Bodies nested deeper are recorded as text: a reader of the record would refuse to follow them.
+const MAX_DEPTH: usize = 100;
 
 /// The JSON form of `ocsweep_proto::agent::StubRequest`, with the body as raw text.
 #[derive(Serialize)]
@@ -36,7 +38,7 @@ pub(super) fn line(n: u64, kind: RequestKind, headers: &HeaderMap, body: &[u8]) 
 }
 
 fn raw(body: &[u8]) -> (Box<RawValue>, u64) {
-    let text = std::str::from_utf8(body).ok().filter(|text| text.len() <= MAX_BODY);
+    let text = std::str::from_utf8(body).ok().filter(|text| text.len() <= MAX_BODY && depth(text) <= MAX_DEPTH);
     // A line end inside JSON stands between its parts only, where a blank does as well.
     let json = text.and_then(|text| RawValue::from_string(text.trim().replace(['\n', '\r'], " ")).ok());
     if let Some(json) = json {
@@ -49,6 +51,25 @@ fn raw(body: &[u8]) -> (Box<RawValue>, u64) {
         text.push_str(&format!("…[+{cut}]"));
     }
     (serde_json::value::to_raw_value(&text).unwrap_or_default(), cut)
+}
+
+/// How deep brackets stand in brackets, for a text that is JSON; those in strings do not count.
+fn depth(text: &str) -> usize {
+    let (mut now, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                now += 1;
+                deepest = deepest.max(now);
+            }
+            b']' | b'}' if !in_string => now = now.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 #[cfg(test)]
@@ -87,5 +108,19 @@ mod tests {
         let (request, cut) = recorded(&body);
         assert_eq!(cut, (body.len() - KEPT) as u64);
         assert!(request.body.as_str().unwrap().ends_with(&format!("…[+{cut}]")));
+    }
+
+    #[test]
+    fn a_body_too_deep_to_be_read_again_is_a_string() {
+        let nested = |depth: usize| format!("{{\"messages\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+        for deep in [MAX_DEPTH, 200, 200_000] {
+            let body = nested(deep);
+            let (request, cut) = recorded(body.as_bytes());
+            let kept = request.body.as_str().unwrap();
+            assert!(body.starts_with(kept.split('…').next().unwrap()) && cut == body.len().saturating_sub(KEPT) as u64, "{deep}");
+        }
+        assert!(recorded(nested(MAX_DEPTH - 1).as_bytes()).0.body.is_object());
+        let brackets_in_text = format!("{{\"a\":\"\\\"{}\"}}", "[".repeat(300));
+        assert!(recorded(brackets_in_text.as_bytes()).0.body.is_object());
     }
 }

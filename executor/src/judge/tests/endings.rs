@@ -35,6 +35,19 @@ fn infrastructure_outranks_the_plugin() {
 }
 
 #[test]
+fn an_agent_that_found_everything_used_up_is_the_cases_doing() {
+    let mut run = Run::load();
+    run.raw.report.fault = Some("the child that writes the sandbox ended with Some(Signal(9))".into());
+    run.raw.report.exit = None;
+    run.raw.report.out_of_processes = true;
+    fails(&run, Reason::ProcessLimit, &["512"]);
+    run.raw.report.out_of_memory = true;
+    fails(&run, Reason::MemoryLimit, &["memory limit"]);
+    run.raw.report.peak_memory_bytes = Some(300_000_000);
+    fails(&run, Reason::OomHost, &[]);
+}
+
+#[test]
 fn memory_is_the_cases_or_the_machines() {
     let mut run = Run::load();
     run.raw.report.out_of_memory = true;
@@ -290,6 +303,9 @@ fn the_static_check_decides_for_a_tui_plugin() {
         run.raw.report.tui = report;
         assert_eq!(judge_tui(&run.work, &run.raw).reason, reason);
     }
+    run.raw.report.timeout = Some(Timeout { bound: Bound::Init, limit_ms: 4000, pending: String::new() });
+    assert_eq!(judge_tui(&run.work, &run.raw).reason, Some(Reason::InitHang));
+    run.raw.report.timeout = None;
     run.raw.report.tui = Some(check(true, "function"));
     run.raw.complete = false;
     assert_eq!(judge_tui(&run.work, &run.raw).reason, Some(Reason::StreamIncomplete));

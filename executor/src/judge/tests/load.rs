@@ -1,6 +1,6 @@
 //! How far a plugin came.
 
-use ocsweep_proto::agent::{Bound, Exit, ImportError, Position, Preflight, Timeout};
+use ocsweep_proto::agent::{Bound, EXPORT_LIMIT, Exit, ImportError, Position, Preflight, Timeout};
 use ocsweep_proto::verdict::Reason;
 use serde_json::{Value, json};
 
@@ -54,6 +54,12 @@ fn a_syntax_error_has_line_and_column() {
         ..ImportError::default()
     };
     fails(&never_started(Preflight::Failed(error)), Reason::ImportFailed, &["AggregateError: 2 errors", "index.js:3:3: Expected"]);
+}
+
+#[test]
+fn more_names_than_can_be_exposed_are_a_bad_export() {
+    let error = ImportError { name: EXPORT_LIMIT.into(), message: "40000 export names are too many".into(), ..ImportError::default() };
+    fails(&never_started(Preflight::Failed(error)), Reason::BadExport, &["index.js exports too much: 40000 export names are too many."]);
 }
 
 #[test]

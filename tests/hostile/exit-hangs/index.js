@@ -1,0 +1,3 @@
+// An exit handler that never ends.
+process.on("exit", () => { for (;;); });
+export const Hostile = async () => ({});
