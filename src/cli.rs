@@ -77,6 +77,12 @@ pub struct RunArgs {
     /// opencode versions: x.y.z, latest, v1, v2 (repeatable, comma-separated; the first is required, the others may fail)
     #[arg(long, value_name = "VERSION")]
     pub opencode: Vec<String>,
+    /// Variants to run, by name (repeatable, comma-separated; default: all)
+    #[arg(long, value_name = "NAME")]
+    pub variant: Vec<String>,
+    /// How the host's JavaScript engine is tuned (default: reduced for load and scripted cases)
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub jit: Option<JitWord>,
     /// Directory of results and evidence (default: .opencode-ci/out)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -106,6 +112,24 @@ pub struct DoctorArgs {
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// A tuning of the host's JavaScript engine, as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum JitWord {
+    /// Less CPU for short runs
+    Reduced,
+    /// As the host is shipped
+    Full,
+}
+
+impl From<JitWord> for axes::Jit {
+    fn from(word: JitWord) -> Self {
+        match word {
+            JitWord::Reduced => Self::Reduced,
+            JitWord::Full => Self::Full,
+        }
+    }
 }
 
 /// An isolation, as it is typed.

@@ -38,7 +38,7 @@ pub async fn run(args: &RunArgs, printer: Printer, settings: &Settings, shutdown
         Some(hosts) => hosts?,
         None => return Ok(ExitCode::Interrupted),
     };
-    let plan = Plan::expand(request.plan_input(hosts.iter().map(|host| host.host.clone()).collect()));
+    let plan = Plan::expand(request.plan_input(hosts::by_version(&hosts)));
     if plan.is_empty() {
         printer.error(
             "error: the selection contains no case\nhint: leave out --tier or --scenario, or add scenarios below .opencode-ci/scenarios",
@@ -81,8 +81,9 @@ fn fold_results(request: &request::Request, machine: &machine::Machine, ended: &
     let proof = completeness::prove(&ended.planned, &folded);
     let mut rows: Vec<_> = folded.into_values().collect();
     let versions: Vec<String> = request.versions.iter().map(ToString::to_string).collect();
+    let variants: Vec<String> = request.variants.iter().map(|variant| variant.name.to_string()).collect();
     let scenarios: Vec<String> = request.scenarios.iter().map(|file| file.scenario.id.to_string()).collect();
-    results::sort(&mut rows, results::Order { versions: &versions, variants: &[], scenarios: &scenarios });
+    results::sort(&mut rows, results::Order { versions: &versions, variants: &variants, scenarios: &scenarios });
     Results {
         version: RESULTS_VERSION,
         at: finish::now(),

@@ -5,9 +5,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use ocsweep_executor::binary::{self, Arch, BinaryCache};
+use ocsweep_executor::binary::{self, Arch, BinaryCache, Platform};
 use ocsweep_executor::container::image;
 use ocsweep_executor::registry::{Environment, Registry};
+use ocsweep_proto::axes::Flavour;
 
 #[path = "support/parts.rs"]
 mod support;
@@ -71,10 +72,10 @@ fn host_binary() -> std::path::PathBuf {
         let env = Environment::of_process();
         let cache = BinaryCache::of_user(&env).unwrap();
         let version = binary::exact("1.18.33").unwrap();
-        let arch = Arch::parse(std::env::consts::ARCH).unwrap();
-        let binary = match cache.cached(&version, arch).await.unwrap() {
+        let platform = Platform { arch: Arch::parse(std::env::consts::ARCH).unwrap(), flavour: Flavour::Glibc };
+        let binary = match cache.cached(&version, platform).await.unwrap() {
             Some(binary) => binary,
-            None => cache.fetch(&Registry::discover(&env, Path::new(".")).await.unwrap(), &version, arch).await.unwrap(),
+            None => cache.fetch(&Registry::discover(&env, Path::new(".")).await.unwrap(), &version, platform).await.unwrap(),
         };
         binary.path.parent().unwrap().to_owned()
     })

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use ocsweep_proto::axes::{Line, VersionWord};
+use ocsweep_proto::axes::{Flavour, Line, VersionWord};
 use ocsweep_proto::digest::Digest;
 use ocsweep_proto::verdict::Reason;
 
@@ -46,13 +46,28 @@ impl Arch {
             _ => None,
         }
     }
+}
 
-    /// The end of the name of the platform package for a system with glibc.
+/// What a binary is built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Platform {
+    /// The processor.
+    pub arch: Arch,
+    /// The C library, and what is asked of the processor.
+    pub flavour: Flavour,
+}
+
+impl Platform {
+    /// The end of the name of its package, for either line.
     #[must_use]
-    pub const fn platform(self) -> &'static str {
-        match self {
-            Self::X64 => "linux-x64",
-            Self::Arm64 => "linux-arm64",
+    pub const fn name(self) -> &'static str {
+        match (self.arch, self.flavour) {
+            (Arch::X64, Flavour::Glibc) => "linux-x64",
+            (Arch::X64, Flavour::Musl) => "linux-x64-musl",
+            (Arch::X64, Flavour::Baseline) => "linux-x64-baseline",
+            (Arch::Arm64, Flavour::Glibc) => "linux-arm64",
+            (Arch::Arm64, Flavour::Musl) => "linux-arm64-musl",
+            (Arch::Arm64, Flavour::Baseline) => "linux-arm64-baseline",
         }
     }
 }

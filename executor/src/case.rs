@@ -4,19 +4,22 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ocsweep_proto::agent::After;
+use ocsweep_proto::agent::{After, Preflight};
 use ocsweep_proto::axes::Line;
 use ocsweep_proto::digest::Digest;
 use ocsweep_proto::job::{CaseWork, Host};
 use ocsweep_proto::redact::Secrets;
 use ocsweep_proto::row::CaseRow;
 use ocsweep_proto::verdict::{Reason, Verdict};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::container::{CacheKind, CaseSpec, Claim, ContainerError, Contents, Kind, Operation, VolumeName};
 use crate::evidence::RawEvidence;
+use crate::images::Images;
 use crate::isolation::Isolation;
 use crate::preflight::PreflightCache;
 use crate::record::{self, EvidenceFile};
@@ -42,8 +45,10 @@ pub struct LocalFile {
 pub struct CaseRunner {
     /// Where they run.
     pub engine: Isolation,
-    /// Id of the run image; process isolation has none.
-    pub image: Option<String>,
+    /// Images; process isolation has none.
+    pub images: Images,
+    /// How many cases run at once. Who waits for one of these has its place made already.
+    pub slots: Arc<Semaphore>,
     /// The agent.
     pub agent: LocalFile,
     /// Host binaries, by digest.
@@ -90,7 +95,7 @@ impl CaseRunner {
         row.digests.subject = Some(work.subject.digest.to_string());
         row.digests.binary = Some(work.host.digest.to_string());
         row.digests.scenario = work.scenario_digest().ok().map(|digest| digest.to_string());
-        row.digests.image = self.image.clone();
+        row.digests.image = self.images.known(&work.overlay);
         row.digests.agent = Some(self.agent.digest.to_string());
         row
     }
@@ -105,20 +110,24 @@ impl CaseRunner {
         if let Some(text) = not_resolved(work) {
             return Ok(self.without_evidence(work, Reason::NotResolved, text));
         }
-        let key = (work.subject.digest.clone(), work.host.digest.clone());
-        let job = match line::agent_job(work, self.preflights.get(&key)) {
-            Ok(job) => job,
-            Err(error) => return Ok(self.without_evidence(work, Reason::BadMessage, format!("{error}."))),
-        };
-        let json = match serde_json::to_vec(&job) {
-            Ok(json) => json,
-            Err(error) => return Ok(self.without_evidence(work, Reason::BadMessage, format!("cannot write the agent's job: {error}."))),
-        };
         let began = Instant::now();
         let spec = self.spec(claim, work).await?;
         let volumes_ms = millis(began.elapsed());
+        let waiting = self.engine.warm(&spec, shutdown).await?;
+        let began = Instant::now();
+        // While others run; nobody closes the semaphore.
+        let Some(_slot) = shutdown.run_until_cancelled(self.slots.acquire()).await else {
+            return Err(ContainerError::new(Kind::Cancelled, Operation::Start, work.id.as_str()));
+        };
+        let warm_ms = millis(began.elapsed());
+        // Only now, because a case that has just ended may have learned what the module exports.
+        let key = (work.subject.digest.clone(), work.host.digest.clone());
+        let json = match agent_job(work, self.preflights.get(&key)) {
+            Ok(json) => json,
+            Err(text) => return Ok(self.without_evidence(work, Reason::BadMessage, text)),
+        };
         let mut collected = Collected::default();
-        let mut running = self.engine.start_case(&spec, &json, shutdown).await?;
+        let mut running = waiting.give(&json).await?;
         while let Some(frame) = running.next_frame().await? {
             if collected.take(frame) {
                 running.send(self.after(work, &mut collected)).await?;
@@ -136,6 +145,8 @@ impl CaseRunner {
             ("attach", end.phases.attach_ms),
             ("queue", end.phases.queue_ms),
             ("start", end.phases.start_ms),
+            ("warm", warm_ms),
+            ("give", end.phases.give_ms),
             ("run", end.phases.run_ms),
             ("end", end.phases.end_ms),
         ];
@@ -184,9 +195,10 @@ impl CaseRunner {
         let host = self.host_volume(&work.host).await?;
         let bundle = Contents { kind: CacheKind::Bundle, digest: work.subject.digest.clone(), bytes: 0 };
         let bundle = self.engine.ensure_volume(&bundle, || Err(missing("the bundle has not been prepared on this machine"))).await?;
+        let image = self.images.of(&self.engine, &work.overlay).await?;
         let agent_bound = work.limits.init_ms.saturating_add(work.total_ms());
         let deadline = Duration::from_millis(agent_bound).saturating_add(MARGIN);
-        Ok(CaseSpec { image: self.image.clone().unwrap_or_default(), claim, agent, host, bundle, limits: work.limits.clone(), deadline })
+        Ok(CaseSpec { image, claim, agent, host, bundle, limits: work.limits.clone(), deadline })
     }
 
     /// The volume with a host binary.
@@ -219,6 +231,12 @@ fn not_resolved(work: &CaseWork) -> Option<String> {
         return None;
     }
     work.subject.entries.server.as_ref()?.not_resolved.clone()
+}
+
+/// The agent's job as JSON, or why there is none.
+fn agent_job(work: &CaseWork, preflight: Option<Preflight>) -> Result<Vec<u8>, String> {
+    let job = line::agent_job(work, preflight).map_err(|error| format!("{error}."))?;
+    serde_json::to_vec(&job).map_err(|error| format!("cannot write the agent's job: {error}."))
 }
 
 fn judge_any(work: &CaseWork, raw: &RawEvidence) -> judge::Judgement {

@@ -22,7 +22,7 @@ mod volume;
 pub use archive::Archive;
 pub(crate) use capture::Capture;
 pub use capture::Captured;
-pub use case::{CaseEnd, Phases, Running};
+pub use case::{CaseEnd, Phases, Running, Waiting};
 pub use engine::{ConnectOptions, Engine, EngineInfo, ImageId};
 pub use error::{ContainerError, Kind, Operation};
 pub use gc::CachedVolume;

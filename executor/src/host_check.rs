@@ -6,7 +6,7 @@ use std::time::Duration;
 use ocsweep_proto::agent::paths;
 use ocsweep_proto::axes::VersionWord;
 use ocsweep_proto::ids::{CaseId, SweepId};
-use ocsweep_proto::job::Host;
+use ocsweep_proto::job::{Host, Overlay};
 use ocsweep_proto::verdict::Reason;
 use tokio_util::sync::CancellationToken;
 
@@ -26,12 +26,12 @@ pub enum Unfit {
     Unasked(Reason, String),
 }
 
-/// Checks that the binary is of the version that was asked for.
+/// Checks that the binary is of the version that was asked for, in the image of a variant that runs it.
 ///
 /// # Errors
 /// See [`Unfit`].
-pub async fn check_version(cases: &CaseRunner, host: &Host, word: &VersionWord) -> Result<(), Unfit> {
-    let output = ask(cases, host).await?;
+pub async fn check_version(cases: &CaseRunner, host: &Host, word: &VersionWord, overlay: &Overlay) -> Result<(), Unfit> {
+    let output = ask(cases, host, overlay).await?;
     if version_matches(&output, word) {
         return Ok(());
     }
@@ -41,13 +41,13 @@ pub async fn check_version(cases: &CaseRunner, host: &Host, word: &VersionWord) 
     )))
 }
 
-async fn ask(cases: &CaseRunner, host: &Host) -> Result<String, Unfit> {
+async fn ask(cases: &CaseRunner, host: &Host, overlay: &Overlay) -> Result<String, Unfit> {
     let engine = |error: crate::container::ContainerError| Unfit::Unasked(error.reason(), describe(&error));
     let invalid = |error: ocsweep_proto::ids::IdError| Unfit::Unasked(Reason::Docker, describe(&error));
     let claim = Claim { sweep: SweepId::new("version-check").map_err(invalid)?, case: CaseId::prepare(host.digest.as_str()), attempt: 1 };
     let volume = cases.host_volume(host).await.map_err(engine)?;
     let spec = PlainSpec {
-        image: cases.image.clone().unwrap_or_default(),
+        image: cases.images.of(&cases.engine, overlay).await.map_err(engine)?,
         claim,
         argv: vec![paths::HOST.to_owned(), "--version".to_owned()],
         env: BTreeMap::from([("HOME".to_owned(), paths::HOME.to_owned()), ("TMPDIR".to_owned(), paths::TMP.to_owned())]),

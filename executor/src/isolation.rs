@@ -14,10 +14,10 @@ use tokio::io::AsyncWrite;
 use tokio_util::sync::CancellationToken;
 
 use crate::container::{
-    Archive, CaseEnd, CaseSpec, Claim, ContainerError, Contents, Engine, PlainEnd, PlainSpec, Running as InContainer, ScratchVolume,
-    VolumeName,
+    Archive, CaseEnd, CaseSpec, Claim, ContainerError, Contents, Engine, Kind, Operation, PlainEnd, PlainSpec, Running as InContainer,
+    ScratchVolume, VolumeName, Waiting as ContainerWaiting,
 };
-use crate::process::{Cells, Running as InCell, ScratchDirectory};
+use crate::process::{Cells, Running as InCell, ScratchDirectory, Waiting as CellWaiting};
 
 /// Where cases and preparations run. Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
@@ -26,6 +26,28 @@ pub enum Isolation {
     Docker(Engine),
     /// In processes of this machine. Images mean nothing there, and a volume is a path.
     Process(Cells),
+}
+
+/// A case's place that is up and waits for its job.
+#[derive(Debug)]
+pub enum Waiting {
+    /// A container.
+    Docker(Box<ContainerWaiting>),
+    /// Processes.
+    Process(Box<CellWaiting>),
+}
+
+impl Waiting {
+    /// Hands over the job.
+    ///
+    /// # Errors
+    /// When nobody takes it, or the run is cancelled.
+    pub async fn give(self, job: &[u8]) -> Result<Running, ContainerError> {
+        Ok(match self {
+            Self::Docker(waiting) => Running::Docker(Box::new(Box::pin(waiting.give(job)).await?)),
+            Self::Process(waiting) => Running::Process(Box::new(waiting.give(job).await?)),
+        })
+    }
 }
 
 /// A running case.
@@ -65,15 +87,26 @@ impl Isolation {
         }
     }
 
-    /// As [`Engine::start_case`].
+    /// As [`Engine::warm`].
     ///
     /// # Errors
-    /// When the case cannot be started, or `shutdown` is cancelled.
-    pub async fn start_case(&self, spec: &CaseSpec, job: &[u8], shutdown: &CancellationToken) -> Result<Running, ContainerError> {
+    /// When the case's place cannot be made, or `shutdown` is cancelled.
+    pub async fn warm(&self, spec: &CaseSpec, shutdown: &CancellationToken) -> Result<Waiting, ContainerError> {
         Ok(match self {
-            Self::Docker(engine) => Running::Docker(Box::new(Box::pin(engine.start_case(spec, job, shutdown)).await?)),
-            Self::Process(cells) => Running::Process(Box::new(cells.start_case(spec, job, shutdown).await?)),
+            Self::Docker(engine) => Waiting::Docker(Box::new(Box::pin(engine.warm(spec, shutdown)).await?)),
+            Self::Process(cells) => Waiting::Process(Box::new(cells.warm(spec, shutdown)?)),
         })
+    }
+
+    /// The content id of an image. Nothing is pulled.
+    ///
+    /// # Errors
+    /// When the engine does not have it, or there are no images.
+    pub async fn image(&self, name: &str) -> Result<String, ContainerError> {
+        match self {
+            Self::Docker(engine) => Ok(engine.image(name).await?.0),
+            Self::Process(_) => Err(ContainerError::new(Kind::ImageMissing, Operation::InspectImage, name)),
+        }
     }
 
     /// As [`Engine::run_plain`].

@@ -9,6 +9,7 @@ pub mod case;
 pub mod container;
 pub mod evidence;
 pub mod host_check;
+pub mod images;
 pub mod isolation;
 pub mod judge;
 pub mod line;

@@ -9,7 +9,7 @@ use ocsweep_proto::agent::{AgentJob, Deadlines, FORMAT, Preflight, Root, Seed, T
 use ocsweep_proto::axes::{Jit, Line};
 use ocsweep_proto::job::CaseWork;
 use ocsweep_proto::scenario::Step;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub mod v1;
 pub mod v2;
@@ -68,7 +68,7 @@ fn in_bundle(relative: &str) -> String {
 
 fn tui_task(work: &CaseWork) -> Result<Task, LineError> {
     let entry = work.subject.entries.tui.as_deref().or_else(|| Some(work.subject.entries.server.as_ref()?.path.as_str()));
-    let mut env = base_env();
+    let mut env = base_env(work);
     env.insert("BUN_BE_BUN".to_owned(), "1".to_owned());
     Ok(Task::TuiCheck(TuiTask { entry: in_bundle(entry.ok_or(LineError::NoEntry)?), env }))
 }
@@ -86,9 +86,10 @@ fn read_files(work: &CaseWork) -> Vec<String> {
     work.scenario.iter().flat_map(|scenario| &scenario.expect.files).map(|file| file.path.clone()).collect()
 }
 
-/// The XDG directories differ from their defaults below HOME, so that a plugin which ignores them shows.
-fn base_env() -> BTreeMap<String, String> {
-    [
+/// The variant's variables, and over them those of every host. The XDG directories differ from their defaults below HOME, so that a plugin
+/// which ignores them shows.
+fn base_env(work: &CaseWork) -> BTreeMap<String, String> {
+    let own = [
         ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
         ("HOME", paths::HOME.to_owned()),
         ("TMPDIR", paths::TMP.to_owned()),
@@ -102,10 +103,10 @@ fn base_env() -> BTreeMap<String, String> {
         ("TZ", "UTC".to_owned()),
         ("GIT_CONFIG_GLOBAL", "/dev/null".to_owned()),
         ("GIT_CONFIG_NOSYSTEM", "1".to_owned()),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect()
+    ];
+    let mut env = work.overlay.env.clone();
+    env.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    env
 }
 
 fn file(root: Root, path: String, contents: String) -> Seed {
@@ -118,4 +119,40 @@ fn readme() -> Seed {
 
 fn pretty(value: &Value) -> Result<String, LineError> {
     Ok(serde_json::to_string_pretty(value)?)
+}
+
+/// `own` over `under`: objects are merged deeply, everything else of `own` wins.
+fn merged(under: &Map<String, Value>, own: Value) -> Value {
+    let Value::Object(own) = own else { return own };
+    let mut all = under.clone();
+    for (key, value) in own {
+        let value = match all.get(&key) {
+            Some(Value::Object(below)) => merged(below, value),
+            _ => value,
+        };
+        all.insert(key, value);
+    }
+    Value::Object(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_harness_wins_at_any_depth_and_nothing_else_is_lost() {
+        let under =
+            json!({"model": "x", "provider": {"stub": {"a": 1}, "mine": {"b": 2}}, "agent": {"build": {"mode": "all"}}, "plugin": ["x"]});
+        let own = json!({"model": "stub/m1", "provider": {"stub": {"c": 3}}, "plugin": ["own"]});
+        let expected = json!({
+            "model": "stub/m1",
+            "provider": {"stub": {"a": 1, "c": 3}, "mine": {"b": 2}},
+            "agent": {"build": {"mode": "all"}},
+            "plugin": ["own"],
+        });
+        assert_eq!(merged(under.as_object().unwrap(), own), expected);
+        assert_eq!(merged(json!({"a": {"b": 1}}).as_object().unwrap(), json!({"a": 2})), json!({"a": 2}));
+        assert_eq!(merged(json!({"a": 1}).as_object().unwrap(), json!({"a": {"b": 2}})), json!({"a": {"b": 2}}));
+    }
 }

@@ -20,7 +20,7 @@ mod check;
 mod directory;
 mod tree;
 
-pub use cell::Running;
+pub use cell::{Running, Waiting};
 pub use check::Missing;
 pub use directory::ScratchDirectory;
 

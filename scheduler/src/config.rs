@@ -24,6 +24,7 @@ pub mod schema;
 mod select;
 mod settings;
 mod source;
+mod variant;
 mod workspace;
 mod yaml;
 

@@ -1,8 +1,10 @@
 //! The plan: one subject, its cells and every case of them, with stable ids. Pure expansion; it must never resolve a version, touch a
 //! file or look at an outcome.
 
-use ocsweep_proto::axes::{Jit, Tier};
-use ocsweep_proto::config::{Config, InventoryExpect, LogLevel};
+use std::collections::BTreeMap;
+
+use ocsweep_proto::axes::{Flavour, Jit, Tier};
+use ocsweep_proto::config::{Config, InventoryExpect, LogLevel, Variant};
 use ocsweep_proto::ids::{CaseAxes, CaseId, ScenarioId, SweepId, VariantName};
 use ocsweep_proto::job::{CaseWork, Host, Overlay, PrepareWork, Subject};
 use ocsweep_proto::limits::Limits;
@@ -16,10 +18,10 @@ pub struct PlanInput {
     pub sweep: SweepId,
     /// How to get the subject.
     pub prepare: PrepareWork,
-    /// The host versions in order; the first is required, the others are allowed to fail.
-    pub hosts: Vec<Host>,
-    /// The variants of each version.
-    pub variants: Vec<VariantName>,
+    /// The host versions in order, each in the flavours that the variants need; the first is required, the others are allowed to fail.
+    pub hosts: Vec<BTreeMap<Flavour, Host>>,
+    /// The variants of each version. One whose flavour a version does not have gives no cell there.
+    pub variants: Vec<Variant>,
     /// The selected tiers.
     pub tiers: Vec<Tier>,
     /// The selected scenarios, in file order.
@@ -75,6 +77,10 @@ pub struct Cell {
     pub required: bool,
     /// Cases, the load case first when it is selected.
     pub cases: Vec<PlannedCase>,
+    /// What the variant changes.
+    pub overlay: Overlay,
+    /// Plugin options of the variant.
+    pub options: Map<String, Value>,
     /// The id that the load case has, also when the tier is not selected: a subject that cannot be prepared is reported there.
     pub load_case: CaseId,
 }
@@ -97,10 +103,9 @@ impl Plan {
     #[must_use]
     pub fn expand(input: PlanInput) -> Self {
         let mut cells = Vec::new();
-        for (index, host) in input.hosts.iter().enumerate() {
-            for variant in &input.variants {
-                cells.push(cell(&input, host, variant, index == 0));
-            }
+        for (index, flavours) in input.hosts.iter().enumerate() {
+            let variants = input.variants.iter().filter_map(|variant| Some((flavours.get(&variant.flavour)?, variant)));
+            cells.extend(variants.map(|(host, variant)| cell(&input, host, variant, index == 0)));
         }
         Self {
             prepare_case: CaseId::prepare(&input.prepare.subject),
@@ -149,6 +154,7 @@ impl Plan {
     #[must_use]
     pub fn work(&self, cell: &Cell, case: &PlannedCase, subject: &Subject) -> CaseWork {
         let mut options = self.settings.options.clone();
+        options.extend(cell.options.clone());
         let own = case.scenario.as_ref().and_then(|scenario| scenario.plugin.as_ref()?.options.clone());
         options.extend(own.unwrap_or_default());
         CaseWork {
@@ -161,7 +167,7 @@ impl Plan {
             expect: self.settings.expect.clone(),
             options,
             log_level: self.settings.log_level,
-            overlay: Overlay::default(),
+            overlay: cell.overlay.clone(),
             jit: self.settings.jit.unwrap_or(if case.tier == Tier::Live { Jit::Full } else { Jit::Reduced }),
             bun: None,
             limits: self.settings.limits.clone(),
@@ -169,9 +175,17 @@ impl Plan {
     }
 }
 
-fn cell(input: &PlanInput, host: &Host, variant: &VariantName, required: bool) -> Cell {
+fn cell(input: &PlanInput, host: &Host, variant: &Variant, required: bool) -> Cell {
+    let overlay =
+        Overlay { flavour: variant.flavour, image: variant.image.clone(), env: variant.env.clone(), config: variant.config.clone() };
     let case = |tier: Tier, id: ScenarioId, scenario: Option<Scenario>| PlannedCase {
-        case: CaseId::of(CaseAxes { subject: &input.prepare.subject, opencode: &host.requested, variant, tier, scenario: &id }),
+        case: CaseId::of(CaseAxes {
+            subject: &input.prepare.subject,
+            opencode: &host.requested,
+            variant: &variant.name,
+            tier,
+            scenario: &id,
+        }),
         tier,
         id,
         scenario,
@@ -185,5 +199,5 @@ fn cell(input: &PlanInput, host: &Host, variant: &VariantName, required: bool) -
             cases.extend(scenarios.map(|scenario| case(tier, scenario.id.clone(), Some(scenario.clone()))));
         }
     }
-    Cell { host: host.clone(), variant: variant.clone(), required, cases, load_case }
+    Cell { host: host.clone(), variant: variant.name.clone(), required, cases, overlay, options: variant.options.clone(), load_case }
 }

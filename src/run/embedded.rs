@@ -33,7 +33,7 @@ pub(crate) async fn drive(plan: Plan, machine: &Machine, store: &Store, printer:
     let queue = MemoryQueue::new();
     let stop = shutdown.ask.child_token();
     let mut workers = JoinSet::new();
-    for _ in 0..machine.slots() {
+    for _ in 0..machine.workers() {
         spawn(&mut workers, machine, &queue, &stop);
     }
     let mut run = Run { progress: Progress::new(printer, plan.len() as u64), schedule: Schedule::new(plan), outcomes: Vec::new(), store };

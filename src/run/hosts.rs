@@ -2,11 +2,12 @@
 //!
 //! A version that is already in the cache needs no network.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use ocsweep_executor::binary::{self, Arch, BinaryCache, BinaryError, HostBinary, HostVersion};
+use ocsweep_executor::binary::{self, Arch, BinaryCache, BinaryError, HostBinary, HostVersion, Platform};
 use ocsweep_executor::registry::{Environment, Registry};
-use ocsweep_proto::axes::VersionWord;
+use ocsweep_proto::axes::{Flavour, VersionWord};
 use ocsweep_proto::job::Host;
 
 use super::request::{Refusal, Request};
@@ -16,6 +17,7 @@ use crate::settings::Settings;
 /// A host and the file that runs it.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadyHost {
+    pub(crate) flavour: Flavour,
     pub(crate) host: Host,
     pub(crate) word: VersionWord,
     pub(crate) binary: HostBinary,
@@ -38,18 +40,33 @@ pub(crate) async fn resolve(request: &Request, settings: &Settings, printer: Pri
             None => source.version(word, request).await,
         };
         let version = version.map_err(|error| refuse(&error))?;
-        let binary = match &settings.opencode_bin {
-            Some(path) => binary::cache::override_binary(path).await,
-            None => {
-                printer.detail(&format!("opencode {} is version {}", version.requested, version.resolved));
-                source.binary(&version, &request.cwd, printer).await
-            }
-        };
-        let binary = binary.map_err(|error| refuse(&error))?;
-        let host = Host { requested: version.requested, resolved: version.resolved, line: version.line, digest: binary.digest.clone() };
-        ready.push(ReadyHost { host, word: word.clone(), binary });
+        if settings.opencode_bin.is_none() {
+            printer.detail(&format!("opencode {} is version {}", version.requested, version.resolved));
+        }
+        for flavour in request.flavours() {
+            let binary = match &settings.opencode_bin {
+                Some(path) => binary::cache::override_binary(path).await,
+                None => source.binary(&version, flavour, &request.cwd, printer).await,
+            };
+            let binary = binary.map_err(|error| refuse(&error))?;
+            let HostVersion { requested, resolved, line } = version.clone();
+            let host = Host { requested, resolved, line, digest: binary.digest.clone() };
+            ready.push(ReadyHost { flavour, host, word: word.clone(), binary });
+        }
     }
     Ok(ready)
+}
+
+/// The hosts of each version by flavour, in the order of the versions.
+pub(crate) fn by_version(hosts: &[ReadyHost]) -> Vec<BTreeMap<Flavour, Host>> {
+    let mut versions: Vec<(&VersionWord, BTreeMap<Flavour, Host>)> = Vec::new();
+    for ready in hosts {
+        match versions.last_mut() {
+            Some((word, flavours)) if *word == &ready.word => drop(flavours.insert(ready.flavour, ready.host.clone())),
+            _ => versions.push((&ready.word, BTreeMap::from([(ready.flavour, ready.host.clone())]))),
+        }
+    }
+    versions.into_iter().map(|(_, flavours)| flavours).collect()
 }
 
 /// With `OPENCODE_BIN` nothing is looked up: an exact word is its own version, another one is whatever the binary is.
@@ -81,13 +98,14 @@ impl Lookup {
         }
     }
 
-    async fn binary(&self, version: &HostVersion, cwd: &Path, printer: Printer) -> Result<HostBinary, BinaryError> {
-        if let Some(binary) = self.cache.cached(version, self.arch).await? {
+    async fn binary(&self, version: &HostVersion, flavour: Flavour, cwd: &Path, printer: Printer) -> Result<HostBinary, BinaryError> {
+        let platform = Platform { arch: self.arch, flavour };
+        if let Some(binary) = self.cache.cached(version, platform).await? {
             return Ok(binary);
         }
         let registry = self.registry(&version.requested, cwd).await?;
-        printer.say(&format!("fetching opencode {} ...", version.resolved));
-        self.cache.fetch(registry, version, self.arch).await
+        printer.say(&format!("fetching opencode {} ({}) ...", version.resolved, platform.name()));
+        self.cache.fetch(registry, version, platform).await
     }
 }
 

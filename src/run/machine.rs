@@ -10,6 +10,7 @@ use std::time::Duration;
 use ocsweep_executor::case::{CaseRunner, LocalFile};
 use ocsweep_executor::container::{ConnectOptions, ContainerError, Engine, image};
 use ocsweep_executor::host_check::{self, Unfit};
+use ocsweep_executor::images::Images;
 use ocsweep_executor::isolation::Isolation;
 use ocsweep_executor::local_file;
 use ocsweep_executor::preflight::PreflightCache;
@@ -17,9 +18,11 @@ use ocsweep_executor::prepare::Preparer;
 use ocsweep_executor::process::Cells;
 use ocsweep_executor::worker::{Unable, Worker, WorkerError};
 use ocsweep_proto::axes;
+use ocsweep_proto::job::Overlay;
 use ocsweep_proto::verdict::Reason;
 use ocsweep_transport::queue::{MemoryQueue, QueueName};
 use ocsweep_transport::store::Store;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::hosts::ReadyHost;
@@ -33,6 +36,8 @@ const CONNECT: Duration = Duration::from_secs(10);
 const REMOVE: Duration = Duration::from_secs(4);
 /// More than four real hosts at once need more than a laptop has.
 const MAX_SLOTS: usize = 4;
+/// Containers that are made ahead.
+const WARM: usize = 1;
 const QUEUES: [QueueName; 2] = [QueueName::Prepare, QueueName::Offline];
 
 /// What the slots of the run share.
@@ -101,7 +106,8 @@ impl Machine {
         let cases = CaseRunner {
             preflights: PreflightCache::new(Some(settings.cache.join("preflight")), agent.digest.clone()),
             engine: engine.clone(),
-            image: image.clone(),
+            images: Images::new(image.clone()),
+            slots: Arc::new(Semaphore::new(slots())),
             agent,
             hosts: files,
             secrets: request.secrets.clone(),
@@ -109,7 +115,10 @@ impl Machine {
         };
         let overrides = hosts.iter().filter(|ready| ready.binary.origin.is_none());
         for ready in overrides {
-            host_check::check_version(&cases, &ready.host, &ready.word).await.map_err(|unfit| match unfit {
+            // In a system that the binary is for: that of a variant of its flavour.
+            let image = request.variants.iter().find(|variant| variant.flavour == ready.flavour).and_then(|variant| variant.image.clone());
+            let overlay = Overlay { flavour: ready.flavour, image, ..Overlay::default() };
+            host_check::check_version(&cases, &ready.host, &ready.word, &overlay).await.map_err(|unfit| match unfit {
                 Unfit::Other(text) => Stop::Refuse(Refusal::configuration(text)),
                 Unfit::Unasked(reason, text) => Stop::Unable(Unable::new(reason, text)),
             })?;
@@ -127,8 +136,9 @@ impl Machine {
         self.image.clone()
     }
 
-    pub(crate) fn slots(&self) -> usize {
-        std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MAX_SLOTS)
+    /// One more than cases may run at once: the next case's container is made meanwhile.
+    pub(crate) fn workers(&self) -> usize {
+        slots() + WARM
     }
 
     /// Waits until everything that the run made is removed.
@@ -139,6 +149,11 @@ impl Machine {
             printer.warn(&format!("{} container(s) or volume(s) are still being removed; the next run takes care of them", left.len()));
         }
     }
+}
+
+/// Cases that run at once.
+fn slots() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MAX_SLOTS)
 }
 
 async fn containers(settings: &Settings) -> Result<(Isolation, Option<String>), Unable> {

@@ -1,11 +1,12 @@
 //! What a run is asked for, after validation: arguments and configuration together, every mistake found before anything is touched.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use ocsweep_proto::axes::{Isolation, Line, Tier, VersionWord};
-use ocsweep_proto::config::Config;
+use ocsweep_proto::axes::{Flavour, Isolation, Line, Tier, VersionWord};
+use ocsweep_proto::config::{Config, Variant};
 use ocsweep_proto::exit::ExitCode;
-use ocsweep_proto::ids::{SweepId, VariantName};
+use ocsweep_proto::ids::SweepId;
 use ocsweep_proto::job::{Host, NpmSource, PathSource, PrepareWork, Source};
 use ocsweep_proto::redact::Secrets;
 use ocsweep_scheduler::config::{self, ScenarioFile};
@@ -13,7 +14,7 @@ use ocsweep_scheduler::init;
 use ocsweep_scheduler::plan::{LiveSkip, PlanInput};
 use serde_json::Value;
 
-use crate::cli::RunArgs;
+use crate::cli::{IsolationWord, RunArgs};
 use crate::output::Printer;
 use crate::settings::Settings;
 
@@ -49,6 +50,7 @@ pub(crate) struct Request {
     pub(crate) versions: Vec<VersionWord>,
     pub(crate) keep: bool,
     pub(crate) isolation: Isolation,
+    pub(crate) variants: Vec<Variant>,
     pub(crate) secrets: Secrets,
     sweep: SweepId,
     tiers: Vec<Tier>,
@@ -68,6 +70,13 @@ impl Request {
             .cloned()
             .collect();
         let mut config = loaded.config;
+        let variants = variants(&config.variants, &args.variant)?;
+        if args.isolation == IsolationWord::Process {
+            without_images(&variants)?;
+        }
+        if let Some(jit) = args.jit {
+            config.jit = Some(jit.into());
+        }
         if npm.is_some() {
             config.plugin =
                 ocsweep_proto::config::PluginConfig { options: config.plugin.options, ui: config.plugin.ui, ..Default::default() };
@@ -99,6 +108,7 @@ impl Request {
             versions: if chosen.is_empty() { config.opencode.versions.clone() } else { chosen },
             keep: args.keep || settings.keep,
             isolation: args.isolation.into(),
+            variants,
             live_skip: if values.is_empty() { LiveSkip::NoKey } else { LiveSkip::NotBuilt },
             secrets: Secrets::new(&values),
             sweep: sweep_id()?,
@@ -114,7 +124,12 @@ impl Request {
         self.versions.first().map(ToString::to_string).unwrap_or_default()
     }
 
-    pub(crate) fn plan_input(&self, hosts: Vec<Host>) -> PlanInput {
+    /// The flavours that the variants need, each once.
+    pub(crate) fn flavours(&self) -> BTreeSet<Flavour> {
+        self.variants.iter().map(|variant| variant.flavour).collect()
+    }
+
+    pub(crate) fn plan_input(&self, hosts: Vec<BTreeMap<Flavour, Host>>) -> PlanInput {
         PlanInput {
             sweep: self.sweep.clone(),
             prepare: PrepareWork {
@@ -124,7 +139,7 @@ impl Request {
                 limits: self.config.limits.resolve(),
             },
             hosts,
-            variants: vec![VariantName::default_variant()],
+            variants: self.variants.clone(),
             tiers: self.tiers.clone(),
             scenarios: self.scenarios.iter().map(|file| file.scenario.clone()).collect(),
             config: self.config.clone(),
@@ -143,6 +158,33 @@ fn tiers(args: &[String]) -> Result<Vec<Tier>, Refusal> {
         }
     }
     Ok(if tiers.is_empty() { Tier::ALL.to_vec() } else { tiers })
+}
+
+/// The variants that were asked for, in the order of the configuration; all of them when none was, and a plain one when there are none.
+fn variants(configured: &[Variant], args: &[String]) -> Result<Vec<Variant>, Refusal> {
+    let all = if configured.is_empty() { vec![Variant::default()] } else { configured.to_vec() };
+    let wanted: Vec<&str> = args.iter().flat_map(|arg| arg.split(',')).map(str::trim).collect();
+    for name in &wanted {
+        if !all.iter().any(|variant| variant.name.as_str() == *name) {
+            let known: Vec<&str> = all.iter().map(|variant| variant.name.as_str()).collect();
+            return Err(Refusal::configuration(format!(
+                "Unknown --variant {name:?}: the configuration has {}.\nhint: variants are listed under `variants` in .opencode-ci/config.yaml",
+                known.join(", ")
+            )));
+        }
+    }
+    Ok(all.into_iter().filter(|variant| wanted.is_empty() || wanted.contains(&variant.name.as_str())).collect())
+}
+
+/// Processes run on this machine's own system.
+fn without_images(variants: &[Variant]) -> Result<(), Refusal> {
+    match variants.iter().find(|variant| variant.image.is_some()) {
+        Some(variant) => Err(Refusal::configuration(format!(
+            "error: --isolation process has no images, and variant \"{}\" names one\nhint: choose other variants with --variant, or leave out --isolation",
+            variant.name
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The working directory, and the package when the subject is a published one.
@@ -216,6 +258,20 @@ mod tests {
         assert!(refusal.text.starts_with("error: --isolation process runs only your own checkout, and npm:left-pad is"), "{refusal}");
         assert_eq!(own_checkout(Isolation::Docker, npm.as_ref()), Ok(()));
         assert_eq!(own_checkout(Isolation::Process, None), Ok(()));
+    }
+
+    #[test]
+    fn variants_are_chosen_by_name() {
+        let named = |name: &str| Variant { name: ocsweep_proto::ids::VariantName::new(name).unwrap(), ..Variant::default() };
+        let configured = [named("a"), named("b"), named("c")];
+        let chosen = |args: &[&str]| {
+            let chosen = variants(&configured, &args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>());
+            chosen.map(|variants| variants.iter().map(|variant| variant.name.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(chosen(&[]).unwrap(), ["a", "b", "c"]);
+        assert_eq!(chosen(&["c,a"]).unwrap(), ["a", "c"]);
+        assert!(chosen(&["d"]).unwrap_err().text.starts_with("Unknown --variant \"d\": the configuration has a, b, c."));
+        assert_eq!(variants(&[], &["default".to_owned()]).unwrap(), [Variant::default()]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use ocsweep_proto::digest::{Builder, Digest};
 use tempfile::TempPath;
 
 use super::archive::{self, Caps};
-use super::{Arch, BinaryError, HostBinary, HostVersion, Origin};
+use super::{BinaryError, HostBinary, HostVersion, Origin, Platform};
 use crate::registry::{Environment, Registry, RegistryError, Release, name};
 
 mod index;
@@ -59,8 +59,8 @@ impl BinaryCache {
     ///
     /// # Errors
     /// When the cache cannot be read.
-    pub async fn cached(&self, host: &HostVersion, arch: Arch) -> Result<Option<HostBinary>, BinaryError> {
-        let (cache, key) = (self.clone(), key(host, arch));
+    pub async fn cached(&self, host: &HostVersion, platform: Platform) -> Result<Option<HostBinary>, BinaryError> {
+        let (cache, key) = (self.clone(), key(host, platform));
         blocking(move || cache.look_up(&key)).await
     }
 
@@ -68,20 +68,20 @@ impl BinaryCache {
     ///
     /// # Errors
     /// When the registry does not give it, or the cache cannot be written.
-    pub async fn fetch(&self, registry: &Registry, host: &HostVersion, arch: Arch) -> Result<HostBinary, BinaryError> {
-        if let Some(binary) = self.cached(host, arch).await? {
+    pub async fn fetch(&self, registry: &Registry, host: &HostVersion, platform: Platform) -> Result<HostBinary, BinaryError> {
+        if let Some(binary) = self.cached(host, platform).await? {
             return Ok(binary);
         }
-        let _lock = self.lock(&key(host, arch)).await?;
-        if let Some(binary) = self.cached(host, arch).await? {
+        let _lock = self.lock(&key(host, platform)).await?;
+        if let Some(binary) = self.cached(host, platform).await? {
             return Ok(binary);
         }
         let failed = |source: RegistryError| BinaryError::Fetch { version: host.resolved.clone(), source };
         let main = registry.lookup(host.line.package(), Some(&host.resolved)).await.map_err(failed)?;
-        let (package, version) = platform_package(&main, arch)?;
+        let (package, version) = platform_package(&main, platform)?;
         let release = registry.lookup(&package, Some(&version)).await.map_err(failed)?;
         let tarball = registry.download(&release, &self.temp_directory()).await.map_err(failed)?;
-        let (cache, key) = (self.clone(), key(host, arch));
+        let (cache, key) = (self.clone(), key(host, platform));
         blocking(move || cache.add(&key, &release, &tarball.file)).await
     }
 
@@ -194,19 +194,19 @@ pub async fn override_binary(path: &Path) -> Result<HostBinary, BinaryError> {
 }
 
 /// The platform package of a release, as its own `optionalDependencies` name it.
-fn platform_package(release: &Release, arch: Arch) -> Result<(String, String), BinaryError> {
+fn platform_package(release: &Release, platform: Platform) -> Result<(String, String), BinaryError> {
     let offered = release.optional_dependencies();
-    let suffix = format!("-{}", arch.platform());
+    let suffix = format!("-{}", platform.name());
     let found = offered.iter().find(|(name, _)| name.ends_with(&suffix));
     found.map(|(name, version)| ((*name).to_owned(), (*version).to_owned())).ok_or_else(|| BinaryError::NoPlatform {
         version: release.version.clone(),
-        platform: arch.platform(),
+        platform: platform.name(),
         offered: offered.keys().map(|name| (*name).to_owned()).collect(),
     })
 }
 
-fn key(host: &HostVersion, arch: Arch) -> String {
-    format!("{}@{}.{}", name::file_name(host.line.package()), host.resolved, arch.platform())
+fn key(host: &HostVersion, platform: Platform) -> String {
+    format!("{}@{}.{}", name::file_name(host.line.package()), host.resolved, platform.name())
 }
 
 /// The modification time in nanoseconds: with the size, a cheap sign that a file is still the one that was checked.

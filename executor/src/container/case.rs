@@ -39,8 +39,10 @@ pub struct Phases {
     pub attach_ms: u64,
     /// Waiting for a free start, when others are starting.
     pub queue_ms: u64,
-    /// Starting it and handing the job over.
+    /// Starting it.
     pub start_ms: u64,
+    /// Handing the job over.
+    pub give_ms: u64,
     /// From there to the end of its output.
     pub run_ms: u64,
     /// Learning how it ended. Removing it is not part of a case.
@@ -82,35 +84,69 @@ impl std::fmt::Debug for Running {
     }
 }
 
+/// A container that is up and waits for its job. Dropping it kills and removes the container in the background.
+#[derive(Debug)]
+pub struct Waiting(Running);
+
+impl Waiting {
+    /// Hands over the job, one JSON text without line ends. The input stays open for the answer to the report. The container's deadline
+    /// counts from here.
+    ///
+    /// # Errors
+    /// When the container does not take it, or the run is cancelled.
+    pub async fn give(self, job: &[u8]) -> Result<Running, ContainerError> {
+        let Self(mut running) = self;
+        let mut watch = Watch::start();
+        running.started = Instant::now();
+        let line = [job, b"\n"].concat();
+        let shutdown = running.shutdown.clone();
+        match shutdown.run_until_cancelled(write(&mut running.streams, &line, running.guard.name())).await {
+            Some(written) => written?,
+            None => return Err(running.fail(Kind::Cancelled)),
+        }
+        running.phases.give_ms = watch.lap();
+        Ok(running)
+    }
+}
+
 impl Engine {
-    /// Starts a case and hands it its job, one JSON text without line ends. The input stays open for the answer to the report.
+    /// Makes a container for a case and starts it; its agent waits for the job. It is for this case alone.
     ///
     /// # Errors
     /// When the engine fails, a cached volume is gone, or `shutdown` is cancelled. Nothing is left behind.
-    pub async fn start_case(&self, spec: &CaseSpec, job: &[u8], shutdown: &CancellationToken) -> Result<Running, ContainerError> {
-        match shutdown.run_until_cancelled(Box::pin(self.start_uncancelled(spec, job, shutdown))).await {
+    pub async fn warm(&self, spec: &CaseSpec, shutdown: &CancellationToken) -> Result<Waiting, ContainerError> {
+        match shutdown.run_until_cancelled(Box::pin(self.warm_uncancelled(spec, shutdown))).await {
             Some(result) => result,
             None => Err(ContainerError::new(Kind::Cancelled, Operation::Start, spec.claim.case.as_str())),
         }
     }
 
-    async fn start_uncancelled(&self, spec: &CaseSpec, job: &[u8], shutdown: &CancellationToken) -> Result<Running, ContainerError> {
+    /// [`Engine::warm`] and [`Waiting::give`] at once.
+    ///
+    /// # Errors
+    /// As both.
+    pub async fn start_case(&self, spec: &CaseSpec, job: &[u8], shutdown: &CancellationToken) -> Result<Running, ContainerError> {
+        self.warm(spec, shutdown).await?.give(job).await
+    }
+
+    async fn warm_uncancelled(&self, spec: &CaseSpec, shutdown: &CancellationToken) -> Result<Waiting, ContainerError> {
         let mut phases = Phases::default();
         let mut watch = Watch::start();
-        let labels = labels::claimed(&spec.claim, self.executor(), SystemTime::now() + spec.deadline + GRACE);
+        // It may wait as long as another case of its kind runs.
+        let expires = SystemTime::now() + spec.deadline * 2 + GRACE;
+        let labels = labels::claimed(&spec.claim, self.executor(), expires);
         let guard = self.create_container(spec::case_container(spec, labels)).await?;
         phases.create_ms = watch.lap();
         let volumes = [&spec.agent, &spec.host, &spec.bundle];
-        let (mut streams, ()) = tokio::try_join!(self.attach(guard.name(), true), self.check_cached(&volumes))?;
+        let (streams, ()) = tokio::try_join!(self.attach(guard.name(), true), self.check_cached(&volumes))?;
         phases.attach_ms = watch.lap();
         // The permit is never refused: nobody closes the semaphore.
         let permit = self.shared.starts.acquire().await.ok();
         phases.queue_ms = watch.lap();
-        let line = [job, b"\n"].concat();
-        tokio::try_join!(self.start(guard.name()), write(&mut streams, &line, guard.name()))?;
+        self.start(guard.name()).await?;
         drop(permit);
         phases.start_ms = watch.lap();
-        Ok(Running {
+        Ok(Waiting(Running {
             engine: self.clone(),
             guard,
             streams,
@@ -121,7 +157,7 @@ impl Engine {
             started: Instant::now(),
             deadline: spec.deadline,
             shutdown: shutdown.clone(),
-        })
+        }))
     }
 
     pub(super) async fn attach(&self, container: &str, stdin: bool) -> Result<AttachContainerResults, ContainerError> {

@@ -51,7 +51,7 @@ fn argv(log_level: LogLevel) -> Vec<String> {
 }
 
 fn host_env(work: &CaseWork) -> Result<BTreeMap<String, String>, LineError> {
-    let mut env = base_env();
+    let mut env = base_env(work);
     let post = json!({"plugin": [[asset_url("probe-post.mjs"), {"out": format!("{}/post.fifo", paths::PROBE)}]]});
     let own = [
         // An empty catalogue saves about a third of the CPU and 130 MB; the stub's models come from the configuration.
@@ -110,7 +110,7 @@ fn install_seeds(root: Root, directory: &str, version: &str) -> Result<Vec<Seed>
 
 fn global_config(work: &CaseWork) -> Value {
     let limit = json!({"context": 128_000, "output": 4096});
-    json!({
+    let own = json!({
         "$schema": "https://opencode.ai/config.json",
         "model": MODEL,
         "small_model": SMALL_MODEL,
@@ -129,7 +129,8 @@ fn global_config(work: &CaseWork) -> Value {
             [asset_url("probe-pre.mjs"), {"out": format!("{}/pre.fifo", paths::PROBE)}],
             [asset_url("observer.mjs"), work.options],
         ],
-    })
+    });
+    super::merged(&work.overlay.config, own)
 }
 
 #[cfg(test)]

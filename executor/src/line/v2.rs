@@ -56,7 +56,7 @@ fn host_env(work: &CaseWork) -> BTreeMap<String, String> {
         LogLevel::All => "DEBUG",
     };
     let own = [("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_DISABLE_MODELS_FETCH", "1"), ("OPENCODE_LOG_LEVEL", log_level)];
-    let mut env = base_env();
+    let mut env = base_env(work);
     env.extend(own.iter().chain(super::jit_env(work.jit)).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     env
 }
@@ -76,7 +76,7 @@ fn global_config(work: &CaseWork) -> Value {
         let package = format!("{}/probe-{phase}", paths::ASSETS);
         json!({"package": package, "options": {"out": format!("{}/{phase}.fifo", paths::PROBE), "phase": phase}})
     };
-    json!({
+    let own = json!({
         "model": MODEL,
         "update": "disable",
         "share": "disabled",
@@ -93,7 +93,8 @@ fn global_config(work: &CaseWork) -> Value {
             }},
         }},
         "plugins": [probe("pre"), {"package": paths::SHIM, "options": work.options}, probe("post")],
-    })
+    });
+    super::merged(&work.overlay.config, own)
 }
 
 #[cfg(test)]

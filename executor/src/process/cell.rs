@@ -137,14 +137,36 @@ fn take(read: std::io::Result<usize>, buffer: &[u8], more: &mut bool, output: &m
     }
 }
 
+/// Processes that are up and wait for their job.
+#[derive(Debug)]
+pub struct Waiting(Running);
+
+impl Waiting {
+    pub(crate) async fn give(self, job: &[u8]) -> Result<Running, ContainerError> {
+        let Self(mut running) = self;
+        let began = Instant::now();
+        running.started = began;
+        let shutdown = running.shutdown.clone();
+        // A launcher that failed has closed its input; its own words come with the end of the output.
+        let written = shutdown.run_until_cancelled(running.write(&[job, b"\n"].concat())).await;
+        match written {
+            None => return Err(running.fail(Kind::Cancelled)),
+            Some(Err(error)) if error.kind() != Kind::ConnectionLost => return Err(error),
+            Some(_) => {}
+        }
+        running.phases.give_ms = millis(began.elapsed());
+        Ok(running)
+    }
+}
+
 impl Cells {
-    pub(crate) async fn start_case(&self, spec: &CaseSpec, job: &[u8], shutdown: &CancellationToken) -> Result<Running, ContainerError> {
+    pub(crate) fn warm(&self, spec: &CaseSpec, shutdown: &CancellationToken) -> Result<Waiting, ContainerError> {
         let began = Instant::now();
         let launch = self.shared.case(spec).map_err(|error| failed(Operation::CreateContainer, "", error))?;
         let mut cell = self.shared.start(launch, spec.limits.memory_bytes, spec.limits.pids, Stdio::piped())?;
         let (stdout, stderr) = cell.outputs()?;
         let stdin = cell.child.stdin.take().ok_or_else(|| cell.broken(Operation::Attach))?;
-        let mut running = Running {
+        Ok(Waiting(Running {
             cell,
             stdin,
             stdout,
@@ -155,17 +177,7 @@ impl Cells {
             started: Instant::now(),
             deadline: spec.deadline,
             shutdown: shutdown.clone(),
-        };
-        let began = Instant::now();
-        // A launcher that failed has closed its input; its own words come with the end of the output.
-        let written = shutdown.run_until_cancelled(running.write(&[job, b"\n"].concat())).await;
-        match written {
-            None => return Err(running.fail(Kind::Cancelled)),
-            Some(Err(error)) if error.kind() != Kind::ConnectionLost => return Err(error),
-            Some(_) => {}
-        }
-        running.phases.start_ms = millis(began.elapsed());
-        Ok(running)
+        }))
     }
 
     pub(crate) async fn run_plain(&self, spec: &PlainSpec, shutdown: &CancellationToken) -> Result<PlainEnd, ContainerError> {

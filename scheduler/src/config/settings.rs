@@ -7,6 +7,7 @@ use ocsweep_proto::limits::LimitOverrides;
 use super::decode::{Fields, amount, any_object, boolean, integer, list, non_empty, string, word};
 use super::issue::{Issues, Path};
 use super::node::{Data, Node};
+use super::variant::variants;
 
 const U32_MAX: i128 = u32::MAX as i128;
 const U64_MAX: i128 = u64::MAX as i128;
@@ -25,7 +26,7 @@ pub(crate) fn config(node: &Node, issues: &mut Issues) -> Config {
         gate: fields.optional("gate", gate).unwrap_or_default(),
         log_level: fields.optional("logLevel", word(&[("info", LogLevel::Info), ("all", LogLevel::All)])).unwrap_or_default(),
         jit: fields.optional("jit", word(&[("reduced", Jit::Reduced), ("full", Jit::Full)])),
-        variants: Vec::new(),
+        variants: fields.optional("variants", variants).unwrap_or_default(),
         limits: fields.optional("limits", limits).unwrap_or_default(),
     };
     fields.close();

@@ -1,8 +1,9 @@
 //! Tables and properties of the schedule, driven by made-up outcomes.
 
-use ocsweep_proto::config::{Config, PluginConfig};
+use ocsweep_proto::axes::Flavour;
+use ocsweep_proto::config::{Config, PluginConfig, Variant};
 use ocsweep_proto::digest::Digest;
-use ocsweep_proto::ids::{SweepId, VariantName};
+use ocsweep_proto::ids::SweepId;
 use ocsweep_proto::job::{Entries, Host, NpmSource, PrepareWork, Source};
 use ocsweep_proto::limits::Limits;
 use ocsweep_proto::scenario::Scenario;
@@ -29,8 +30,8 @@ fn plan(tiers: &[Tier], scenarios: &[(&str, &str)], hosts: &[&str]) -> Plan {
             plugin: PluginConfig::default(),
             limits: Limits::default(),
         },
-        hosts: hosts.iter().map(|word| host(word)).collect(),
-        variants: vec![VariantName::default_variant()],
+        hosts: hosts.iter().map(|word| BTreeMap::from([(Flavour::Glibc, host(word))])).collect(),
+        variants: vec![Variant::default()],
         tiers: tiers.to_vec(),
         scenarios: scenarios.iter().map(|(id, mode)| scenario(id, mode)).collect(),
         config: Config::default(),

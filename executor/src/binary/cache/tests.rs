@@ -7,7 +7,13 @@ use tar::EntryType;
 
 use super::super::archive::tests::tarball;
 use super::super::gc::{GcLimits, plan_gc};
+use ocsweep_proto::axes::Flavour;
+
+use super::super::Arch;
 use super::*;
+
+const X64: Platform = Platform { arch: Arch::X64, flavour: Flavour::Glibc };
+const ARM64: Platform = Platform { arch: Arch::Arm64, flavour: Flavour::Glibc };
 use crate::registry::testing::{Reply, TestServer};
 
 struct World {
@@ -30,7 +36,7 @@ async fn world() -> World {
 
 impl World {
     async fn fetch(&self, version: &str) -> Result<HostBinary, BinaryError> {
-        self.cache.fetch(&self.server.client(), &super::super::exact(version).unwrap(), Arch::X64).await
+        self.cache.fetch(&self.server.client(), &super::super::exact(version).unwrap(), X64).await
     }
 
     fn downloads(&self) -> usize {
@@ -50,7 +56,7 @@ async fn a_binary_is_downloaded_once_and_then_needs_no_network() {
     assert_eq!(fs::read_dir(world.cache.temp_directory()).unwrap().count(), 0);
     let client = world.server.client();
     world.server = TestServer::start().await;
-    let again = world.cache.fetch(&client, &super::super::exact("1.0.0").unwrap(), Arch::X64).await.unwrap();
+    let again = world.cache.fetch(&client, &super::super::exact("1.0.0").unwrap(), X64).await.unwrap();
     assert_eq!(again, binary);
 }
 
@@ -123,7 +129,7 @@ async fn errors_say_which_version() {
     assert_eq!(error.to_string(), "cannot fetch opencode 1.0.1");
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert_eq!(source, "package opencode-ai has no version 1.0.1 (nearest: 1.0.0)");
-    let arm = world.cache.fetch(&world.server.client(), &super::super::exact("1.0.0").unwrap(), Arch::Arm64).await.unwrap_err();
+    let arm = world.cache.fetch(&world.server.client(), &super::super::exact("1.0.0").unwrap(), ARM64).await.unwrap_err();
     assert!(arm.to_string().starts_with("opencode 1.0.0 has no package for linux-arm64; it has: opencode-darwin-x64, "), "{arm}");
     world.server.route("/files/opencode-linux-x64.tgz", &[Reply::Status(502)]);
     assert_eq!(world.fetch("1.0.0").await.unwrap_err().reason(), Reason::Registry);
@@ -201,8 +207,8 @@ async fn network_the_configured_registry_gives_a_real_binary() {
     let dir = tempfile::tempdir().unwrap();
     let cache = BinaryCache::at(dir.path().to_owned());
     let host = super::super::exact("1.18.33").unwrap();
-    let binary = cache.fetch(&registry, &host, Arch::X64).await.unwrap();
+    let binary = cache.fetch(&registry, &host, X64).await.unwrap();
     assert!(binary.bytes > 50_000_000);
     assert_eq!(binary.origin.as_ref().unwrap().package, "opencode-linux-x64");
-    assert_eq!(cache.cached(&host, Arch::X64).await.unwrap(), Some(binary));
+    assert_eq!(cache.cached(&host, X64).await.unwrap(), Some(binary));
 }
