@@ -65,8 +65,37 @@ fn steering(file: &Path) -> Option<String> {
 /// A control character or an element that a reader would obey.
 fn steering_text(text: &str) -> Option<String> {
     let control = text.chars().find(|c| (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202e}' | '\u{2028}'));
-    let element = ["<script", "<img"].into_iter().find(|element| text.contains(element));
+    let plain: String = text.lines().map(outside_code).collect();
+    let element = ["<script", "<img"].into_iter().find(|element| plain.contains(element));
     control.map(|c| format!("{c:?}")).or_else(|| element.map(str::to_owned))
+}
+
+/// A line of Markdown without its code spans, in which nothing is an element: each ends at a run of as many backticks as it began with.
+fn outside_code(line: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find('`') {
+        plain.push_str(&rest[..at]);
+        let inside = rest[at..].trim_start_matches('`');
+        let ticks = rest.len() - at - inside.len();
+        let Some(end) = closing(inside, ticks) else { break };
+        rest = &inside[end + ticks..];
+    }
+    plain + rest
+}
+
+/// Where a run of exactly so many backticks begins.
+fn closing(text: &str, ticks: usize) -> Option<usize> {
+    let mut at = 0;
+    while let Some(found) = text[at..].find('`') {
+        let start = at + found;
+        let run = text.len() - start - text[start..].trim_start_matches('`').len();
+        if run == ticks {
+            return Some(start);
+        }
+        at = start + run;
+    }
+    None
 }
 
 /// Processes of this machine that belong to a container which the engine no longer has.
@@ -85,8 +114,9 @@ fn contained() -> BTreeMap<String, Vec<u32>> {
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         let Ok(groups) = std::fs::read_to_string(entry.path().join("cgroup")) else { continue };
-        let ids = groups.split(['/', '\n', '-', '.']).filter(|part| part.len() == 64 && part.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        if let Some(id) = ids.last() {
+        let mut ids =
+            groups.split(['/', '\n', '-', '.']).filter(|part| part.len() == 64 && part.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        if let Some(id) = ids.next_back() {
             found.entry(id.to_owned()).or_default().push(pid);
         }
     }
