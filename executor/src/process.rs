@@ -57,7 +57,8 @@ impl Cells {
     /// What is missing, and how to get it.
     pub async fn connect(agent: &Path, state: &Path) -> Result<Self, Missing> {
         let run = directory::RunDirectory::make(state).map_err(|error| Missing::state(state, &error))?;
-        let cgroups = cgroup::Parent::find();
+        let removals = TaskTracker::new();
+        let cgroups = cgroup::Parent::find(run.dead(), &removals);
         let mut shared = Shared {
             agent: agent.to_owned(),
             run,
@@ -65,7 +66,7 @@ impl Cells {
             owner: rustix::process::geteuid().as_raw(),
             notes: Vec::new(),
             number: AtomicU64::new(0),
-            removals: TaskTracker::new(),
+            removals,
         };
         let seen = check::check(&shared).await?;
         if rustix::process::geteuid().is_root() {

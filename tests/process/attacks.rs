@@ -192,3 +192,19 @@ fn published_code_is_refused() {
         "hint: leave out --isolation",
     ]);
 }
+
+#[test]
+fn where_the_kernel_gives_no_namespaces_nothing_runs() {
+    if !machine::can_isolate() {
+        return;
+    }
+    let (project, cache) = (Project::new(), machine::own_cache());
+    // Root of a user namespace without the power to mount and without further user namespaces: a container as CI systems give it.
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-sys_admin --inh-caps=-all \"$0\" \"$@\"";
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-r", "sh", "-c", script, crate::support::run::OCSWEEP]);
+    let call = through(command, project.path(), &RUN).fake().env("XDG_CACHE_HOME", cache.path());
+    let texts = ["process isolation is not possible on this machine", "the kernel gives no new namespaces", "hint: ", "CAP_SYS_ADMIN"];
+    call.run().refused(&texts);
+    assert!(!project.out().join("results.json").exists());
+}

@@ -42,7 +42,9 @@ fn a_killed_run_leaves_no_process_and_its_directory_goes_with_the_next_run() {
     until("the end of everything below", || machine::processes_with(&mark).is_empty());
     let left = machine::runs(cache.path());
     assert_eq!(left.len(), 1);
+    let run = left[0].file_name().unwrap().to_string_lossy().into_owned();
     let healthy = Project::new().plan(&json!([]));
     ocsweep(healthy.path(), &[&RUN[..], &["--tier", "load"]].concat()).env("XDG_CACHE_HOME", cache.path()).run().expect(0);
     assert_eq!(machine::runs(cache.path()), Vec::<std::path::PathBuf>::new());
+    assert_eq!(machine::groups_of(&run), Vec::<std::path::PathBuf>::new());
 }

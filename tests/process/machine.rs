@@ -56,3 +56,20 @@ pub(crate) fn has_no_mounts_below(path: &Path) {
     let left: Vec<&str> = mounts.lines().filter(|line| line.contains(&path.display().to_string())).collect();
     assert!(left.is_empty(), "mounts are left: {left:?}");
 }
+
+/// Control groups whose names hold a text.
+pub(crate) fn groups_of(text: &str) -> Vec<PathBuf> {
+    fn below(directory: &Path, text: &str, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if entry.file_name().to_string_lossy().contains(text) {
+                    found.push(entry.path());
+                }
+                below(&entry.path(), text, found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    below(Path::new("/sys/fs/cgroup"), text, &mut found);
+    found
+}

@@ -35,8 +35,8 @@ pub(super) struct Group {
 }
 
 impl Parent {
-    /// A place in which a group with both limits can be made; tried out.
-    pub(super) fn find() -> Option<Self> {
+    /// A place in which a group with both limits can be made; tried out. The groups of `dead` runs go.
+    pub(super) fn find(dead: &[String], removals: &TaskTracker) -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let unified = own.lines().find_map(|line| line.strip_prefix("0::"));
         let v2 = unified.into_iter().flat_map(|path| {
@@ -52,11 +52,11 @@ impl Parent {
             Some(below(&Path::new(MOUNT).join(name), path))
         };
         let v1 = controller("memory").zip(controller("pids")).map(|(memory, pids)| Self::V1 { memory, pids });
-        v2.chain(v1).find(Self::works)
+        v2.chain(v1).find(|parent| parent.works(dead, removals))
     }
 
-    fn works(&self) -> bool {
-        self.reap();
+    fn works(&self, dead: &[String], removals: &TaskTracker) -> bool {
+        self.reap(dead, removals);
         if let Self::V2(path) = self
             && path == Path::new(MOUNT)
         {
@@ -67,11 +67,15 @@ impl Parent {
     }
 
     /// Removes the groups that killed runs left; one with processes stays.
-    fn reap(&self) {
+    fn reap(&self, dead: &[String], removals: &TaskTracker) {
         for directory in self.directories() {
             for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-                if entry.file_name().to_string_lossy().starts_with(PREFIX) && is_old(&entry.path()) {
-                    let _ = fs::remove_dir(entry.path());
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let of_dead = || dead.iter().any(|run| name.ends_with(run.as_str()));
+                if name.starts_with(PREFIX) && (of_dead() || is_old(&entry.path())) {
+                    // What was killed may still be ending; removing it is tried until then.
+                    let seen = vec![Cgroup { directory: entry.path().display().to_string(), target: String::new() }];
+                    drop(Group { seen, memory_events: PathBuf::new(), removals: removals.clone() });
                 }
             }
         }

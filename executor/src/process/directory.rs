@@ -22,6 +22,8 @@ const OLD: Duration = Duration::from_secs(30 * 24 * 3600);
 pub(super) struct RunDirectory {
     path: PathBuf,
     bundles: PathBuf,
+    /// Names of the killed runs that were removed.
+    dead: Vec<String>,
     _lock: File,
 }
 
@@ -37,14 +39,18 @@ impl RunDirectory {
         let (runs, bundles) = (state.join("runs"), state.join("bundles"));
         fs::create_dir_all(&runs)?;
         fs::create_dir_all(&bundles)?;
-        reap(&runs);
+        let dead = reap(&runs);
         expire(&bundles);
         let path = tempfile::Builder::new().prefix("run-").tempdir_in(&runs)?.keep();
         // The launcher goes through it inside a user namespace, where root is nobody special.
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
         let lock = File::create(path.join(LOCK))?;
         lock.try_lock().map_err(io::Error::other)?;
-        Ok(Self { path, bundles, _lock: lock })
+        Ok(Self { path, bundles, dead, _lock: lock })
+    }
+
+    pub(super) fn dead(&self) -> &[String] {
+        &self.dead
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -62,7 +68,8 @@ impl Drop for RunDirectory {
     }
 }
 
-fn reap(runs: &Path) {
+fn reap(runs: &Path) -> Vec<String> {
+    let mut dead = Vec::new();
     for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
         let path = entry.path();
         let is_dead = match File::open(path.join(LOCK)) {
@@ -71,8 +78,10 @@ fn reap(runs: &Path) {
         };
         if is_dead {
             tree::remove(&path);
+            dead.push(entry.file_name().to_string_lossy().into_owned());
         }
     }
+    dead
 }
 
 fn expire(bundles: &Path) {
@@ -118,6 +127,7 @@ mod tests {
         fs::create_dir_all(dead.join("root-0")).unwrap();
         File::create(dead.join(LOCK)).unwrap();
         let other = RunDirectory::make(state.path()).unwrap();
+        assert_eq!(other.dead(), ["run-dead"]);
         assert!(living.path().is_dir() && other.path().is_dir() && !dead.exists());
         let path = living.path().to_owned();
         drop(living);
