@@ -5,6 +5,7 @@
 
 mod junit;
 mod markdown;
+mod matrix;
 mod table;
 #[cfg(test)]
 mod tests;

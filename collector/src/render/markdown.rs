@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use ocsweep_proto::axes::Tier;
+use ocsweep_proto::axes::{Isolation, Jit, Tier};
 use ocsweep_proto::ids::DEFAULT_VARIANT;
 use ocsweep_proto::row::{CaseRow, Completeness, Results};
 use ocsweep_proto::verdict::Verdict;
 
 use crate::completeness::is_complete;
 
+use super::matrix::matrix;
 use super::text::{NONE, code, code_cell, fenced, plain};
 use super::{Tally, by_version, seconds};
 
@@ -27,6 +28,7 @@ const LIST: usize = 50;
 pub fn markdown(results: &Results, allowed: &[String]) -> String {
     let mut page = Page { out: String::new() };
     page.head(results, &Tally::of(&results.results, allowed));
+    page.comparison(results, allowed);
     for (version, rows) in by_version(results) {
         page.version(version, &rows, allowed.iter().any(|word| word == version));
     }
@@ -60,6 +62,9 @@ impl Page {
         if let Some(image) = &results.image {
             self.line(&format!("- Image: {}", code(&short(image), NAME)));
         }
+        for line in conditions(&results.results) {
+            self.line(&line);
+        }
         if let Some(proof) = &results.completeness {
             let missing = if proof.missing.is_empty() { String::new() } else { format!(" + {} missing", proof.missing.len()) };
             let Completeness { planned, done, skipped, indeterminate, .. } = proof;
@@ -69,6 +74,14 @@ impl Page {
                     self.line(&format!("- {what}: {}", names(ids)));
                 }
             }
+        }
+    }
+
+    fn comparison(&mut self, results: &Results, allowed: &[String]) {
+        let table = matrix(results, allowed);
+        if !table.is_empty() {
+            self.line("\n## Across versions\n");
+            self.out.push_str(&table);
         }
     }
 
@@ -176,6 +189,19 @@ impl Page {
         let (input, output) = (tokens(|tokens| tokens.input), tokens(|tokens| tokens.output));
         self.line(&format!("\nLive totals: {attempts} attempts, in {input} / out {output} tokens, ${cost:.4}{budget}"));
     }
+}
+
+/// What differs from how cases run by default: it changes what a reader may conclude.
+fn conditions(rows: &[CaseRow]) -> Vec<String> {
+    let mut lines = Vec::new();
+    if rows.iter().any(|row| row.isolation == Some(Isolation::Process)) {
+        lines.push("- Isolation: **process**, not containers: see the warnings for what was not enforced".to_owned());
+    }
+    let full = rows.iter().filter(|row| row.jit == Some(Jit::Full) && row.tier != Tier::Live).count();
+    if full > 0 {
+        lines.push("- JIT: full, as the host is shipped".to_owned());
+    }
+    lines
 }
 
 fn case_name(row: &CaseRow) -> String {
