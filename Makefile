@@ -16,7 +16,7 @@ GENERATE ?= cargo run -q $(LOCKED) --bin ocsweep-generate
 # Arguments for the test runner, for example: make test-fast ARGS='-p ocsweep-proto'
 ARGS ?=
 
-.PHONY: help setup setup-run build agent fake cli demo test test-fast lint schema ci clean-containers
+.PHONY: help setup setup-run build agent fake cli demo test test-fast fuzz-short fuzz lint schema ci clean-containers
 
 help: ## Print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,12 @@ test: setup agent fake ## Run all tests, with Docker and the real opencode binar
 
 test-fast: ## Run the tests that need no service
 	cargo nextest run $(LOCKED) --workspace --profile fast $(ARGS)
+
+fuzz-short: ## Fuzz each target for a few seconds from the recorded seeds, the same everywhere
+	LOCKED=$(LOCKED) FUZZ_SEED=1 FUZZ_SECONDS=5 fuzz/run.sh
+
+fuzz: ## Fuzz for FUZZ_SECONDS (default 600) a target on all cores; the corpus is kept in target/fuzz-corpus
+	FUZZ_SEED=0 FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) FUZZ_JOBS=$$(nproc) fuzz/run.sh
 
 lint: ## Check formatting, clippy with warnings as errors, and the door rules
 	@scripts/setup-tools.sh lint
