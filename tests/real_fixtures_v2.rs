@@ -51,6 +51,9 @@ on_v2! { fixtures, "fixtures":
     tui_broken = "tui-broken",
     tui_only = "tui-only",
     ;
+    "bun-test-fails": "its tests run beside the host, whatever its line",
+    "bun-test-hangs": "its tests run beside the host, whatever its line",
+    "bun-test-pass": "its tests run beside the host, whatever its line",
     "config-hook-throws": "a v2 plugin has no config hook: it changes the configuration by transforms, whose errors are its setup's",
     "eats-memory": "the bound is the container's, and the stand-in runs no plugin that could reach it",
     "exports-dot-only": "a rule of the v1 host: on v2 the shim names the entry itself",

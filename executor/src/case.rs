@@ -86,7 +86,7 @@ impl CaseRunner {
     }
 
     /// The row that every attempt starts with.
-    fn blank(&self, work: &CaseWork) -> CaseRow {
+    pub(crate) fn blank(&self, work: &CaseWork) -> CaseRow {
         let mut row = CaseRow::blank(work.id.as_str(), work.tier, &work.host.requested, work.variant.as_str());
         row.resolved = Some(work.host.resolved.clone());
         row.line = Some(work.host.line);
@@ -107,6 +107,9 @@ impl CaseRunner {
     }
 
     async fn attempt(&self, claim: Claim, work: &CaseWork, shutdown: &CancellationToken) -> Result<CaseRun, ContainerError> {
+        if let Some(tests) = &work.bun {
+            return self.bun_test(claim, work, tests, shutdown).await;
+        }
         if let Some(text) = not_resolved(work) {
             return Ok(self.without_evidence(work, Reason::NotResolved, text));
         }

@@ -5,6 +5,7 @@
 
 mod assertions;
 mod behaviour;
+pub(crate) mod bun;
 mod engines;
 mod explain;
 mod exports;

@@ -5,6 +5,7 @@
 //! code outside of an isolation.
 
 pub mod binary;
+mod bun_test;
 pub mod case;
 pub mod container;
 pub mod evidence;

@@ -104,6 +104,12 @@ impl ScenarioId {
     pub fn load() -> Self {
         Self(LOAD.to_owned())
     }
+
+    /// The id of the case that runs a project's own tests.
+    #[must_use]
+    pub fn bun_test() -> Self {
+        Self(BUN_TEST.to_owned())
+    }
 }
 
 impl VariantName {

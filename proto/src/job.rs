@@ -161,12 +161,10 @@ pub struct Overlay {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BunTests {
+    /// The working directory, relative to the bundle's root; empty for the root itself. Forward slashes.
+    pub directory: String,
     /// Test files below the working directory, relative to it, with forward slashes, in order.
     pub files: Vec<String>,
-    /// The exact version of bun.
-    pub version: String,
-    /// Digest of the bun binary.
-    pub digest: Digest,
 }
 
 /// A case to run.

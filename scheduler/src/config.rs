@@ -29,7 +29,7 @@ mod workspace;
 mod yaml;
 
 pub use host::{HostConfigReport, check_host_configs};
-pub use select::{UnknownScenarios, UsageError, parse_versions, select};
+pub use select::{UnknownScenarios, UsageError, parse_versions, select, select_bun_tests};
 
 use files::{CONFIG_JSON, CONFIG_YAML};
 use issue::{Issue, Issues};

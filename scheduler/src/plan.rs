@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use ocsweep_proto::axes::{Flavour, Jit, Tier};
 use ocsweep_proto::config::{Config, InventoryExpect, LogLevel, Variant};
-use ocsweep_proto::ids::{CaseAxes, CaseId, ScenarioId, SweepId, VariantName};
-use ocsweep_proto::job::{CaseWork, Host, Overlay, PrepareWork, Subject};
+use ocsweep_proto::ids::{BUN_TEST, CaseAxes, CaseId, ScenarioId, SweepId, VariantName};
+use ocsweep_proto::job::{BunTests, CaseWork, Host, Overlay, PrepareWork, Subject};
 use ocsweep_proto::limits::Limits;
 use ocsweep_proto::scenario::{Mode, Scenario};
 use serde_json::{Map, Value};
@@ -26,6 +26,8 @@ pub struct PlanInput {
     pub tiers: Vec<Tier>,
     /// The selected scenarios, in file order.
     pub scenarios: Vec<Scenario>,
+    /// The project's own test files, when they are selected: one case, of the first cell.
+    pub bun: Option<BunTests>,
     /// The plugin's configuration.
     pub config: Config,
     /// Why the live tier cannot run, in words; `None` would mean that it can.
@@ -53,6 +55,7 @@ pub struct Plan {
     /// Cells in report order.
     pub cells: Vec<Cell>,
     settings: Settings,
+    bun: Option<BunTests>,
 }
 
 #[derive(Debug, Clone)]
@@ -107,7 +110,20 @@ impl Plan {
             let variants = input.variants.iter().filter_map(|variant| Some((flavours.get(&variant.flavour)?, variant)));
             cells.extend(variants.map(|(host, variant)| cell(&input, host, variant, index == 0)));
         }
+        let bun = input.bun.clone().filter(|_| input.tiers.contains(&Tier::Scripted));
+        if let (Some(first), true) = (cells.first_mut(), bun.is_some()) {
+            let id = ScenarioId::bun_test();
+            let axes = CaseAxes {
+                subject: &input.prepare.subject,
+                opencode: &first.host.requested,
+                variant: &first.variant,
+                tier: Tier::Scripted,
+                scenario: &id,
+            };
+            first.cases.push(PlannedCase { case: CaseId::of(axes), tier: Tier::Scripted, id, scenario: None });
+        }
         Self {
+            bun,
             prepare_case: CaseId::prepare(&input.prepare.subject),
             settings: Settings {
                 expect: input.config.expect,
@@ -169,7 +185,7 @@ impl Plan {
             log_level: self.settings.log_level,
             overlay: cell.overlay.clone(),
             jit: self.settings.jit.unwrap_or(if case.tier == Tier::Live { Jit::Full } else { Jit::Reduced }),
-            bun: None,
+            bun: self.bun.clone().filter(|_| case.id.as_str() == BUN_TEST),
             limits: self.settings.limits.clone(),
         }
     }

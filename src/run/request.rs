@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use ocsweep_executor::subject;
 use ocsweep_proto::axes::{Flavour, Isolation, Line, Tier, VersionWord};
 use ocsweep_proto::config::{Config, Variant};
 use ocsweep_proto::exit::ExitCode;
 use ocsweep_proto::ids::SweepId;
-use ocsweep_proto::job::{Host, NpmSource, PathSource, PrepareWork, Source};
+use ocsweep_proto::job::{BunTests, Host, NpmSource, PathSource, PrepareWork, Source};
 use ocsweep_proto::redact::Secrets;
 use ocsweep_scheduler::config::{self, ScenarioFile};
 use ocsweep_scheduler::init;
@@ -51,6 +52,7 @@ pub(crate) struct Request {
     pub(crate) keep: bool,
     pub(crate) isolation: Isolation,
     pub(crate) variants: Vec<Variant>,
+    bun: Option<BunTests>,
     pub(crate) secrets: Secrets,
     sweep: SweepId,
     tiers: Vec<Tier>,
@@ -69,6 +71,7 @@ impl Request {
             .into_iter()
             .cloned()
             .collect();
+        let bun = bun_tests(config::select_bun_tests(&loaded, &args.scenario), &cwd, npm.is_some(), printer)?;
         let mut config = loaded.config;
         let variants = variants(&config.variants, &args.variant)?;
         if args.isolation == IsolationWord::Process {
@@ -88,12 +91,6 @@ impl Request {
             return Err(Refusal::configuration(error.to_string()).into());
         }
         loaded.warnings.iter().chain(&report.warnings).for_each(|warning| printer.warn(warning));
-        if !loaded.bun_tests.is_empty() {
-            printer.warn(&format!(
-                "{} test file(s) below .opencode-ci are not run: this version has no bun-test case",
-                loaded.bun_tests.len()
-            ));
-        }
         if args.gate || args.gate_artifact.is_some() {
             printer.warn("--gate and --gate-artifact have no effect: this version has no historical flake gate");
         }
@@ -109,6 +106,7 @@ impl Request {
             keep: args.keep || settings.keep,
             isolation: args.isolation.into(),
             variants,
+            bun,
             live_skip: if values.is_empty() { LiveSkip::NoKey } else { LiveSkip::NotBuilt },
             secrets: Secrets::new(&values),
             sweep: sweep_id()?,
@@ -142,6 +140,7 @@ impl Request {
             variants: self.variants.clone(),
             tiers: self.tiers.clone(),
             scenarios: self.scenarios.iter().map(|file| file.scenario.clone()).collect(),
+            bun: self.bun.clone(),
             config: self.config.clone(),
             live_skip: Some(self.live_skip),
         }
@@ -174,6 +173,23 @@ fn variants(configured: &[Variant], args: &[String]) -> Result<Vec<Variant>, Ref
         }
     }
     Ok(all.into_iter().filter(|variant| wanted.is_empty() || wanted.contains(&variant.name.as_str())).collect())
+}
+
+/// The project's own tests, which are the checkout's: a published package has none of them.
+fn bun_tests(files: &[PathBuf], cwd: &Path, published: bool, printer: Printer) -> Result<Option<BunTests>, Refusal> {
+    if files.is_empty() {
+        return Ok(None);
+    }
+    if published {
+        printer
+            .warn(&format!("{} test file(s) below .opencode-ci are the checkout's and are not run for a published package", files.len()));
+        return Ok(None);
+    }
+    let place = subject::place::locate(cwd, ".").map_err(|error| Refusal::configuration(format!("error: {error}")))?;
+    let text = |path: &Path| path.to_str().map(str::to_owned);
+    let names: Option<Vec<String>> = files.iter().map(|file| text(file)).collect();
+    let names = names.ok_or_else(|| Refusal::configuration("error: the name of a test file below .opencode-ci is not UTF-8"))?;
+    Ok(Some(BunTests { directory: place.directory, files: names }))
 }
 
 /// Processes run on this machine's own system.

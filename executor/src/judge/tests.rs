@@ -3,7 +3,7 @@
 mod assertions;
 mod endings;
 mod load;
-mod run;
+pub(super) mod run;
 mod v2;
 mod v2_assertions;
 mod warnings;

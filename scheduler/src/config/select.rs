@@ -1,6 +1,9 @@
 //! What the command line chooses: scenarios by id, host versions.
 
+use std::path::PathBuf;
+
 use ocsweep_proto::axes::VersionWord;
+use ocsweep_proto::ids::BUN_TEST;
 
 use super::render::escape;
 use super::{Loaded, ScenarioFile};
@@ -33,7 +36,8 @@ pub fn select<'a>(loaded: &'a Loaded, ids: &[String]) -> Result<Vec<&'a Scenario
     let known: Vec<&str> = loaded.scenarios.iter().map(|file| file.scenario.id.as_str()).collect();
     let mut unknown: Vec<&str> = Vec::new();
     for id in elements(ids) {
-        if !known.contains(&id) && !unknown.contains(&id) {
+        let own_tests = id == BUN_TEST && !loaded.bun_tests.is_empty();
+        if !own_tests && !known.contains(&id) && !unknown.contains(&id) {
             unknown.push(id);
         }
     }
@@ -44,6 +48,14 @@ pub fn select<'a>(loaded: &'a Loaded, ids: &[String]) -> Result<Vec<&'a Scenario
     let wanted: Vec<&str> = elements(ids).collect();
     let chosen = loaded.scenarios.iter().filter(|file| wanted.is_empty() || wanted.contains(&file.scenario.id.as_str()));
     Ok(chosen.collect())
+}
+
+/// The project's own test files, unless other ids are chosen.
+#[must_use]
+pub fn select_bun_tests<'a>(loaded: &'a Loaded, ids: &[String]) -> &'a [PathBuf] {
+    let mut wanted = elements(ids).peekable();
+    let chosen = wanted.peek().is_none() || wanted.any(|id| id == BUN_TEST);
+    if chosen { &loaded.bun_tests } else { &[] }
 }
 
 /// The versions of `--opencode`, each once, in their order; empty when there are no arguments.

@@ -34,6 +34,7 @@ fn plan(tiers: &[Tier], scenarios: &[(&str, &str)], hosts: &[&str]) -> Plan {
         variants: vec![Variant::default()],
         tiers: tiers.to_vec(),
         scenarios: scenarios.iter().map(|(id, mode)| scenario(id, mode)).collect(),
+        bun: None,
         config: Config::default(),
         live_skip: Some(LiveSkip::NoKey),
     })

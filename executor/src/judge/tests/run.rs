@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use crate::evidence::RawEvidence;
 use crate::judge::{Judgement, judge};
 
-pub(super) struct Run {
-    pub(super) work: CaseWork,
+pub(in crate::judge) struct Run {
+    pub(in crate::judge) work: CaseWork,
     pub(super) raw: RawEvidence,
     pub(super) observer: Vec<Value>,
     pub(super) pre: Vec<Value>,
@@ -23,7 +23,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub(super) fn load() -> Self {
+    pub(in crate::judge) fn load() -> Self {
         let mut raw = RawEvidence { complete: true, ..RawEvidence::default() };
         raw.report.exit = Some(Exit::Code(0));
         raw.report.stub.primary = 1;
