@@ -20,3 +20,5 @@ mod output;
 mod subject;
 #[path = "orchestration/tiers.rs"]
 mod tiers;
+#[path = "orchestration/variants.rs"]
+mod variants;
