@@ -22,3 +22,5 @@ mod output;
 mod subject;
 #[path = "orchestration/tiers.rs"]
 mod tiers;
+#[path = "orchestration/variants.rs"]
+mod variants;

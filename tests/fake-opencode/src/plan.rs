@@ -72,6 +72,8 @@ pub(crate) struct When {
     pub(crate) prompt: Option<String>,
     /// The version that the host is taken for.
     pub(crate) version: Option<String>,
+    /// Variables of the host's environment, with their values.
+    pub(crate) env: BTreeMap<String, String>,
 }
 
 /// What became of the plugin.
@@ -123,10 +125,12 @@ impl Plan {
         serde_json::from_str(&text).map_err(|error| format!("{PLAN}: {error}"))
     }
 
-    /// The conversation for a prompt and a version.
+    /// The conversation for a prompt, a version and the environment.
     pub(crate) fn run(&self, prompt: &str, version: &str) -> Run {
         let fits = |wanted: &Option<String>, got: &str| wanted.as_deref().is_none_or(|wanted| wanted == got);
-        self.runs.iter().find(|run| fits(&run.when.prompt, prompt) && fits(&run.when.version, version)).cloned().unwrap_or_default()
+        let has = |(name, value): (&String, &String)| std::env::var(name).is_ok_and(|got| got == *value);
+        let plays = |when: &When| fits(&when.prompt, prompt) && fits(&when.version, version) && when.env.iter().all(has);
+        self.runs.iter().find(|run| plays(&run.when)).cloned().unwrap_or_default()
     }
 }
 
