@@ -16,7 +16,7 @@ GENERATE ?= cargo run -q $(LOCKED) --bin ocsweep-generate
 # Arguments for the test runner, for example: make test-fast ARGS='-p ocsweep-proto'
 ARGS ?=
 
-.PHONY: help setup setup-run build agent fake cli demo test test-fast fuzz-short fuzz lint schema ci clean-containers
+.PHONY: bench help setup setup-run build agent fake cli demo test test-fast fuzz-short fuzz lint schema ci clean-containers
 
 help: ## Print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,7 @@ agent:
 fake:
 	$(STATIC) $(LOCKED) -p fake-opencode
 	@install -C target/agent/$(TARGET)/release/fake-opencode target/fake-opencode
+	@install -C target/agent/$(TARGET)/release/bench-stub target/bench-stub
 
 cli:
 	cargo build $(LOCKED) -p ocsweep $(if $(filter release,$(PROFILE)),--release)
@@ -63,6 +64,10 @@ fuzz-short: ## Fuzz each target for a few seconds from the recorded seeds, the s
 
 fuzz: ## Fuzz for FUZZ_SECONDS (default 600) a target on all cores; the corpus is kept in target/fuzz-corpus
 	FUZZ_SEED=0 FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) FUZZ_JOBS=$$(nproc) fuzz/run.sh
+
+bench: setup-run agent fake ## Measure beside a bare loop of docker run, and everything but containers: ARGS='a b c d' chooses parts
+	@scripts/place-agent.sh $(AGENT)
+	cargo bench $(LOCKED) --bench ocsweep -- $(ARGS)
 
 lint: ## Check formatting, clippy with warnings as errors, and the door rules
 	@scripts/setup-tools.sh lint

@@ -20,6 +20,7 @@ mod embedded;
 mod finish;
 mod hosts;
 mod machine;
+pub mod measure;
 mod progress;
 mod request;
 

@@ -6,6 +6,11 @@ use std::path::PathBuf;
 /// Where names come from: the process environment, or a table in tests.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
+/// Containers that are made ahead.
+const WARM: usize = 1;
+/// More of them would only take memory.
+const MAX_WARM: usize = 8;
+
 /// Everything that the environment decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -19,6 +24,8 @@ pub struct Settings {
     pub keep: bool,
     /// `GITHUB_STEP_SUMMARY`: the report is appended to this file.
     pub step_summary: Option<PathBuf>,
+    /// `OCSWEEP_WARM`: containers that are made ahead while others run; 1 unless set, 0 for none.
+    pub warm: usize,
     /// `CI`: no moving progress.
     pub ci: bool,
 }
@@ -37,6 +44,7 @@ impl Settings {
             cache: cache.join("ocsweep"),
             keep: lookup("OPENCODE_PLUGIN_CI_KEEP").is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false")),
             step_summary: path("GITHUB_STEP_SUMMARY"),
+            warm: lookup("OCSWEEP_WARM").and_then(|value| value.parse().ok()).map_or(WARM, |warm: usize| warm.min(MAX_WARM)),
             ci: lookup("CI").is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false")),
         }
     }

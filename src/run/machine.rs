@@ -16,7 +16,7 @@ use ocsweep_executor::local_file;
 use ocsweep_executor::preflight::PreflightCache;
 use ocsweep_executor::prepare::Preparer;
 use ocsweep_executor::process::Cells;
-use ocsweep_executor::worker::{Unable, Worker, WorkerError};
+use ocsweep_executor::worker::{NoOp, Unable, Worker, WorkerError};
 use ocsweep_proto::axes;
 use ocsweep_proto::job::Overlay;
 use ocsweep_proto::verdict::Reason;
@@ -36,8 +36,6 @@ const CONNECT: Duration = Duration::from_secs(10);
 const REMOVE: Duration = Duration::from_secs(4);
 /// More than four real hosts at once need more than a laptop has.
 const MAX_SLOTS: usize = 4;
-/// Containers that are made ahead.
-const WARM: usize = 1;
 const QUEUES: [QueueName; 2] = [QueueName::Prepare, QueueName::Offline];
 
 /// What the slots of the run share.
@@ -45,6 +43,8 @@ const QUEUES: [QueueName; 2] = [QueueName::Prepare, QueueName::Offline];
 pub(crate) enum Backend {
     Ready(Box<Worker>),
     Unable(Unable),
+    /// For measurements alone.
+    NoOp(Box<NoOp>),
 }
 
 impl Backend {
@@ -52,6 +52,7 @@ impl Backend {
         match self {
             Self::Ready(worker) => worker.serve(queue, &QUEUES, stop).await,
             Self::Unable(unable) => unable.serve(queue, &QUEUES, stop).await,
+            Self::NoOp(noop) => noop.serve(queue, &QUEUES, stop).await,
         }
     }
 }
@@ -75,6 +76,7 @@ pub(crate) struct Machine {
     backend: Arc<Backend>,
     engine: Option<Isolation>,
     image: Option<String>,
+    warm: usize,
 }
 
 impl Machine {
@@ -90,9 +92,14 @@ impl Machine {
             Err(Stop::Refuse(refusal)) => Err(refusal),
             Err(Stop::Unable(unable)) => {
                 printer.error(&format!("error: {}", unable.text));
-                Ok(Self { backend: Arc::new(Backend::Unable(unable)), engine: None, image: None })
+                Ok(Self { backend: Arc::new(Backend::Unable(unable)), engine: None, image: None, warm: 0 })
             }
         }
+    }
+
+    /// A machine that runs nothing: everything but containers can be measured with it.
+    pub(crate) fn no_op(noop: NoOp) -> Self {
+        Self { backend: Arc::new(Backend::NoOp(Box::new(noop))), engine: None, image: None, warm: 0 }
     }
 
     async fn ready(request: &Request, settings: &Settings, hosts: &[ReadyHost], store: &Store) -> Result<Self, Stop> {
@@ -125,7 +132,7 @@ impl Machine {
         }
         let preparer = Preparer::new(engine.clone(), &settings.cache, request.out.clone());
         let worker = Worker { cases, preparer, store: store.clone() };
-        Ok(Self { backend: Arc::new(Backend::Ready(Box::new(worker))), engine: Some(engine), image })
+        Ok(Self { backend: Arc::new(Backend::Ready(Box::new(worker))), engine: Some(engine), image, warm: settings.warm })
     }
 
     pub(crate) fn backend(&self) -> &Arc<Backend> {
@@ -138,7 +145,7 @@ impl Machine {
 
     /// One more than cases may run at once: the next case's container is made meanwhile.
     pub(crate) fn workers(&self) -> usize {
-        slots() + WARM
+        slots() + self.warm
     }
 
     /// Waits until everything that the run made is removed.

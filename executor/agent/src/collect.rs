@@ -27,6 +27,7 @@ pub(crate) fn collect(base: &Path, read_files: &[String], seeds: &[Seed], report
     outside(base, seeds, report);
     project(base, report);
     report.full = limits::full(base);
+    report.ancestor_config = ancestor_config(base);
     resources(base, report);
 }
 
@@ -36,6 +37,13 @@ pub(crate) fn resources(base: &Path, report: &mut Report) {
     report.peak_memory_bytes = cgroup.peak_memory_bytes;
     report.out_of_memory = cgroup.out_of_memory;
     report.out_of_processes = cgroup.out_of_processes;
+}
+
+/// A host configuration above the project, which a host of line v2 would have read. The nearest counts, and `.json` before `.jsonc`.
+fn ancestor_config(base: &Path) -> Option<String> {
+    let above = Path::new(paths::PROJECT).ancestors().skip(1);
+    let names = above.flat_map(|directory| ["opencode.json", "opencode.jsonc"].map(|name| directory.join(name).display().to_string()));
+    names.into_iter().find(|path| place(base, path).symlink_metadata().is_ok())
 }
 
 fn files(base: &Path, wanted: &[String]) -> Vec<FileFact> {
