@@ -39,9 +39,10 @@ fn show(loaded: &config::Loaded, entries: Option<&Entries>, printer: Printer) {
     let versions: Vec<String> = loaded.config.opencode.versions.iter().map(ToString::to_string).collect();
     let count = |mode: Mode| loaded.scenarios.iter().filter(|file| file.scenario.mode == mode).count();
     let (scripted, live) = (count(Mode::Scripted), count(Mode::Live));
+    let variants: Vec<&str> = loaded.config.variants.iter().map(|variant| variant.name.as_str()).collect();
     if printer.json() {
         let entries = entries.map(|entries| serde_json::json!({"server": entries.server.as_ref().map(|server| &server.path), "tui": entries.tui, "tuiOnly": entries.tui_only}));
-        let data = serde_json::json!({"plugin": loaded.config.plugin.path, "entries": entries, "versions": versions, "scenarios": {"scripted": scripted, "live": live}});
+        let data = serde_json::json!({"plugin": loaded.config.plugin.path, "entries": entries, "versions": versions, "variants": variants, "scenarios": {"scripted": scripted, "live": live}});
         return printer.data(&data.to_string());
     }
     let tui_only = entries.is_some_and(|entries| entries.tui_only);
@@ -54,5 +55,8 @@ fn show(loaded: &config::Loaded, entries: Option<&Entries>, printer: Printer) {
         None => "entries: not found yet (created by plugin.build?)".to_owned(),
     });
     printer.data(&format!("opencode versions: {}", versions.join(", ")));
+    if !variants.is_empty() {
+        printer.data(&format!("variants: {}", variants.join(", ")));
+    }
     printer.data(&format!("scenarios: {scripted} scripted, {live} live"));
 }

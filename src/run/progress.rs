@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ocsweep_proto::ids::DEFAULT_VARIANT;
 use ocsweep_proto::row::CaseRow;
 use ocsweep_proto::verdict::Verdict;
 
@@ -40,15 +41,7 @@ impl Progress {
         self.done += 1;
         let seconds = Duration::from_millis(row.duration_ms).as_secs_f64();
         let reason = row.reason.map(|reason| format!(" ({})", reason.as_str())).unwrap_or_default();
-        let line = format!(
-            "[{}/{}] {} {} {}: {}{reason} in {seconds:.1} s",
-            self.done,
-            self.total,
-            row.opencode,
-            row.tier,
-            row.id,
-            row.verdict.as_str()
-        );
+        let line = format!("[{}/{}] {}: {}{reason} in {seconds:.1} s", self.done, self.total, name(row), row.verdict.as_str());
         match &self.bar {
             Some(bar) => {
                 bar.set_position(self.done);
@@ -63,7 +56,7 @@ impl Progress {
     /// An attempt that the schedule repeats.
     pub(crate) fn retried(&self, row: &CaseRow, attempt: u32) {
         let reason = row.reason.map_or("unknown", |reason| reason.as_str());
-        self.note(&format!("{} {} {}: {reason} at attempt {attempt}, trying again", row.opencode, row.tier, row.id));
+        self.note(&format!("{}: {reason} at attempt {attempt}, trying again", name(row)));
     }
 
     pub(crate) fn finish(&self) {
@@ -71,4 +64,10 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// The case as a person would call it; the variant only where it has a name of its own.
+fn name(row: &CaseRow) -> String {
+    let variant = if row.variant == DEFAULT_VARIANT { String::new() } else { format!(" @{}", row.variant) };
+    format!("{} {} {}{variant}", row.opencode, row.tier, row.id)
 }

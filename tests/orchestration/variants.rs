@@ -39,7 +39,9 @@ fn every_version_runs_every_variant_with_evidence_of_its_own() {
         return;
     }
     let project = Project::new().config(&[VERSION, OTHER], TWO).scenario("s", "");
-    project.run(&[]).expect(0);
+    let ended = project.run(&[]).expect(0);
+    assert!(ended.stderr.contains(&format!("{VERSION} load load: pass")), "{}", ended.describe());
+    assert!(ended.stderr.contains(&format!("{VERSION} load load @tuned: pass")), "{}", ended.describe());
     let expected = [VERSION, OTHER].map(|version| {
         [["default", "load"], ["default", "s"], ["tuned", "load"], ["tuned", "s"]].map(|[variant, id]| [version, variant, id, "pass", ""])
     });
@@ -116,6 +118,16 @@ fn a_variant_that_nobody_knows_is_a_usage_error_that_names_those_that_are_known(
     refused("tuned,nope").refused(&["Unknown --variant \"nope\": the configuration has default, tuned.", "hint: "]);
     refused("").refused(&["Unknown --variant \"\""]);
     assert!(!project.out().exists(), "a refused run makes no folder");
+}
+
+#[test]
+fn validate_names_the_variants() {
+    let validate = |project: &Project, args: &[&str]| ocsweep(project.path(), &[&["validate"], args].concat()).run().expect(0).stdout;
+    let project = Project::new().config(&[VERSION], TWO);
+    assert!(validate(&project, &[]).contains("\nvariants: default, tuned\n"));
+    let data: Value = serde_json::from_str(&validate(&project, &["--json"])).unwrap();
+    assert_eq!(data["variants"], json!(["default", "tuned"]));
+    assert!(!validate(&Project::new(), &[]).contains("variants"), "nothing is said where there are none");
 }
 
 #[test]
