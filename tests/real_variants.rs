@@ -74,3 +74,23 @@ fn the_baseline_build_runs_and_each_variant_gets_what_is_its_own() {
     assert_eq!((&rows[0]["verdict"], &rows[0]["reason"]), (&json!("fail"), &json!("import-failed")), "{rows:#?}");
     assert!(rows[0]["failures"][0].as_str().unwrap().contains("import of the broken variant"), "{rows:#?}");
 }
+
+/// Exports that the host refuses, or takes, by a variable.
+const SHAPES: &str = "export default process.env.SHAPE === \"tui\" ? { id: \"x\", tui: () => {} } : async () => ({});\n";
+
+#[test]
+fn what_a_module_exports_is_asked_for_each_environment() {
+    if !engine::is_there() {
+        return;
+    }
+    let project = tempfile::tempdir().unwrap();
+    fs::create_dir(project.path().join(".opencode-ci")).unwrap();
+    // No other run has seen this bundle.
+    fs::write(project.path().join("index.js"), format!("{SHAPES}// {:?}\n", project.path())).unwrap();
+    let variants = "variants: [{ name: default }, { name: tui, env: { SHAPE: tui } }]\n";
+    fs::write(project.path().join(".opencode-ci/config.yaml"), format!("opencode: {{ versions: [\"1.18.33\"] }}\n{variants}")).unwrap();
+    for name in ["default", "tui", "default"] {
+        let rows = run(project.path(), &["--variant", name], 0);
+        assert_eq!(rows[0]["verdict"], "pass", "{rows:#?}");
+    }
+}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ocsweep_proto::agent::{After, Preflight};
 use ocsweep_proto::axes::Line;
-use ocsweep_proto::digest::Digest;
+use ocsweep_proto::digest::{Builder, Digest};
 use ocsweep_proto::job::{CaseWork, Host};
 use ocsweep_proto::redact::Secrets;
 use ocsweep_proto::row::CaseRow;
@@ -124,7 +124,7 @@ impl CaseRunner {
         };
         let warm_ms = millis(began.elapsed());
         // Only now, because a case that has just ended may have learned what the module exports.
-        let key = (work.subject.digest.clone(), work.host.digest.clone());
+        let key = (work.subject.digest.clone(), import_conditions(work, &spec.image));
         let json = match agent_job(work, self.preflights.get(&key)) {
             Ok(json) => json,
             Err(text) => return Ok(self.without_evidence(work, Reason::BadMessage, text)),
@@ -234,6 +234,22 @@ fn not_resolved(work: &CaseWork) -> Option<String> {
         return None;
     }
     work.subject.entries.server.as_ref()?.not_resolved.clone()
+}
+
+/// What an import depends on beside the bundle: the binary, and what a variant changes of the environment and the system around it.
+fn import_conditions(work: &CaseWork, image: &str) -> Digest {
+    let overlay = &work.overlay;
+    if overlay.env.is_empty() && overlay.image.is_none() {
+        return work.host.digest.clone();
+    }
+    let mut conditions = Builder::default();
+    conditions.field(work.host.digest.as_str().as_bytes());
+    conditions.field(image.as_bytes());
+    for (name, value) in &overlay.env {
+        conditions.field(name.as_bytes());
+        conditions.field(value.as_bytes());
+    }
+    conditions.finish()
 }
 
 /// The agent's job as JSON, or why there is none.

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use ocsweep_proto::agent::Preflight;
 use ocsweep_proto::digest::{Builder, Digest};
 
-/// Bundle and binary.
+/// Bundle, and what else the import depends on: the binary, for a variant also its environment and image.
 pub type Key = (Digest, Digest);
 
 /// A cache in memory and, when a directory is given, in files.

@@ -15,7 +15,20 @@ use super::node::{Data, Node};
 const OWN_NAMES: [&str; 7] = ["PATH", "HOME", "PWD", "TMPDIR", "TERM", "LANG", "TZ"];
 const OWN_PREFIXES: [&str; 6] = ["XDG_", "OPENCODE_", "GIT_CONFIG", "BUN_", "LD_", "NODE_"];
 /// Keys of the host's configuration that the harness sets itself, of either line.
-const OWN_KEYS: [&str; 9] = ["plugin", "plugins", "model", "small_model", "autoupdate", "update", "share", "snapshots", "$schema"];
+const OWN_KEYS: [&str; 11] = [
+    "plugin",
+    "plugins",
+    "model",
+    "small_model",
+    "autoupdate",
+    "update",
+    "share",
+    "snapshots",
+    "$schema",
+    // They can switch the stub off, and the host's refusal would be blamed on the plugin.
+    "enabled_providers",
+    "disabled_providers",
+];
 const PROVIDER_KEYS: [&str; 2] = ["provider", "providers"];
 const STUB: &str = "stub";
 
