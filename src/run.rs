@@ -4,9 +4,9 @@
 //! It must never decide a verdict, and whatever stops it early leaves no stale result behind.
 
 use anyhow::Context as _;
-use ocsweep_collector::{completeness, exit, fold, results};
+use ocsweep_collector::{completeness, exit, results};
 use ocsweep_proto::exit::ExitCode;
-use ocsweep_proto::outcome::{Outcome, WorkResult};
+use ocsweep_proto::outcome::Unprepared;
 use ocsweep_proto::row::{RESULTS_VERSION, Results};
 use ocsweep_proto::verdict::Reason;
 use ocsweep_scheduler::plan::Plan;
@@ -48,13 +48,13 @@ pub async fn run(args: &RunArgs, printer: Printer, settings: &Settings, shutdown
     }
     out.reset(&plan).await?;
     let machine = machine::Machine::connect(&request, settings, &hosts, &out.store, printer).await?;
-    let ended = embedded::drive(plan, &machine, &out.store, printer, shutdown).await;
+    let ended = embedded::drive(plan, &machine.slots(), &out.store, printer, shutdown).await;
     machine.shutdown(printer).await;
     let ended = ended.context("the run could not be driven to its end")?;
-    if let Some(text) = misconfigured(&ended.outcomes) {
+    if let Some(text) = ended.unprepared.as_ref().and_then(misconfigured) {
         return Err(Refusal::configuration(text).into());
     }
-    let results = fold_results(&request, &machine, &ended);
+    let results = fold_results(&request, &machine, ended);
     out.write(&results, &request, settings, printer).await?;
     if shutdown.ask.is_cancelled() {
         return Ok(ExitCode::Interrupted);
@@ -68,19 +68,13 @@ pub async fn run(args: &RunArgs, printer: Printer, settings: &Settings, shutdown
 }
 
 /// A directory without an entry, or with files that cannot be packed, is a mistake of whoever started the run; in a sweep it would be a row.
-fn misconfigured(outcomes: &[Outcome]) -> Option<String> {
-    outcomes.iter().find_map(|outcome| match &outcome.result {
-        WorkResult::Unprepared(unprepared) if matches!(unprepared.reason, Reason::NotAPlugin | Reason::ScenarioConfig) => {
-            Some(unprepared.failures.join("\n"))
-        }
-        _ => None,
-    })
+fn misconfigured(unprepared: &Unprepared) -> Option<String> {
+    matches!(unprepared.reason, Reason::NotAPlugin | Reason::ScenarioConfig).then(|| unprepared.failures.join("\n"))
 }
 
-fn fold_results(request: &request::Request, machine: &machine::Machine, ended: &embedded::Ended) -> Results {
-    let folded = fold::cases(&ended.outcomes);
-    let proof = completeness::prove(&ended.planned, &folded);
-    let mut rows: Vec<_> = folded.into_values().collect();
+fn fold_results(request: &request::Request, machine: &machine::Machine, ended: embedded::Ended) -> Results {
+    let proof = completeness::prove(&ended.planned, &ended.rows);
+    let mut rows: Vec<_> = ended.rows.into_values().collect();
     let versions: Vec<String> = request.versions.iter().map(ToString::to_string).collect();
     let variants: Vec<String> = request.variants.iter().map(|variant| variant.name.to_string()).collect();
     let scenarios: Vec<String> = request.scenarios.iter().map(|file| file.scenario.id.to_string()).collect();

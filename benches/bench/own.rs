@@ -47,7 +47,7 @@ pub(crate) fn child(args: &[String]) {
     let before = cpu_ms();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let bytes = runtime.block_on(ocsweep::run::measure::no_op(cases, folder.path())).expect("a run");
-    assert!(bytes > cases, "the report is too small to hold every case");
+    assert!(bytes > cases as u64, "the results are too small to hold every case");
     println!("{} {}", cpu_ms() - before, peak_mib());
 }
 

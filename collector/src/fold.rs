@@ -12,6 +12,42 @@ use ocsweep_proto::verdict::{Reason, Verdict};
 /// One attempt of a case: its number, and the row that it ended with.
 type Attempt<'a> = (u32, &'a CaseRow);
 
+/// The rows of a run as they come in, one attempt after the other. Nothing but the rows is kept.
+#[derive(Debug, Default)]
+pub struct Fold {
+    attempts: BTreeMap<CaseId, Vec<(u32, Box<CaseRow>)>>,
+}
+
+impl Fold {
+    /// Takes the row of an attempt.
+    pub fn add(&mut self, case: CaseId, attempt: u32, row: Box<CaseRow>) {
+        self.attempts.entry(case).or_default().push((attempt, row));
+    }
+
+    /// Whether a case has a row.
+    #[must_use]
+    pub fn has(&self, case: &CaseId) -> bool {
+        self.attempts.contains_key(case)
+    }
+
+    /// One row for each case that has one, as [`cases`] gives them.
+    #[must_use]
+    pub fn into_rows(self) -> BTreeMap<CaseId, CaseRow> {
+        let folded = self.attempts.into_iter().filter_map(|(case, mut attempts)| {
+            // Nearly every case has one attempt, and its row need not be copied.
+            let row = match attempts.pop() {
+                Some((_, only)) if attempts.is_empty() => *only,
+                last => {
+                    attempts.extend(last);
+                    fold(&attempts.iter().map(|(attempt, row)| (*attempt, row.as_ref())).collect::<Vec<_>>())?
+                }
+            };
+            Some((case, row))
+        });
+        folded.collect()
+    }
+}
+
 /// One row for each case that has a record. Records of preparations are no cases.
 pub fn cases<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> BTreeMap<CaseId, CaseRow> {
     let mut attempts: BTreeMap<&CaseId, Vec<Attempt<'_>>> = BTreeMap::new();

@@ -1,16 +1,16 @@
 //! One slot of an executor: claims a job, runs it, and settles last. Evidence stored, outcome stored, outcome announced, job
 //! acknowledged: a crash anywhere repeats a case and never loses one.
 //!
-//! It must never acknowledge before the outcome is announced, and it must not raise an attempt's number.
+//! It must never acknowledge before the outcome is announced, and it must not raise an attempt's number. What runs a case and what prepares
+//! a subject are given to it: this machine's isolation, or something that does nothing, to measure what everything else costs.
 
 use std::time::Duration;
 
 use ocsweep_proto::axes::VersionWord;
 use ocsweep_proto::ids::ScenarioId;
-use ocsweep_proto::job::{CaseWork, FORMAT, Job, Subject, Work};
+use ocsweep_proto::job::{CaseWork, FORMAT, Job, PrepareWork, Subject, Work};
 use ocsweep_proto::keys;
-use ocsweep_proto::outcome::{Announcement, Outcome, WorkResult};
-use ocsweep_proto::row::CaseRow;
+use ocsweep_proto::outcome::{Announcement, Outcome, Unprepared, WorkResult};
 use ocsweep_proto::verdict::Reason;
 use ocsweep_transport::queue::{Delivery, Message, Queue, QueueError, QueueName};
 use ocsweep_transport::store::{Put, Store, StoreError};
@@ -37,18 +37,50 @@ pub enum WorkerError {
     Message(#[from] serde_json::Error),
 }
 
+/// Makes a case happen.
+pub trait RunCase: Send + Sync + 'static {
+    /// Runs an attempt, which always ends with a row. The row of an interrupted one has the reason `cancelled`.
+    fn run(&self, claim: Claim, work: &CaseWork, shutdown: &CancellationToken) -> impl Future<Output = CaseRun> + Send;
+}
+
+impl RunCase for CaseRunner {
+    async fn run(&self, claim: Claim, work: &CaseWork, shutdown: &CancellationToken) -> CaseRun {
+        Self::run(self, claim, work, shutdown).await
+    }
+}
+
+/// Makes a subject ready.
+pub trait Prepare: Send + Sync + 'static {
+    /// The subject.
+    ///
+    /// # Errors
+    /// When it cannot be had: the reason and its texts.
+    fn prepare(
+        &self,
+        claim: Claim,
+        work: &PrepareWork,
+        shutdown: &CancellationToken,
+    ) -> impl Future<Output = Result<Subject, Unprepared>> + Send;
+}
+
+impl Prepare for Preparer {
+    async fn prepare(&self, claim: Claim, work: &PrepareWork, shutdown: &CancellationToken) -> Result<Subject, Unprepared> {
+        Self::prepare(self, claim, work, shutdown).await
+    }
+}
+
 /// Runs jobs of all kinds.
 #[derive(Debug)]
-pub struct Worker {
+pub struct Worker<C = CaseRunner, P = Preparer> {
     /// For cases.
-    pub cases: CaseRunner,
+    pub cases: C,
     /// For subjects.
-    pub preparer: Preparer,
+    pub preparer: P,
     /// Where outcomes and evidence go.
     pub store: Store,
 }
 
-impl Worker {
+impl<C: RunCase, P: Prepare> Worker<C, P> {
     /// Serves queues until nothing can come any more or `shutdown` is cancelled.
     ///
     /// # Errors
@@ -220,52 +252,5 @@ impl Unable {
             key: keys::outcome(&job.sweep, &job.case, job.attempt),
             record: Some(Box::new(record)),
         }
-    }
-}
-
-/// Answers every job at once with a pass that nobody ran, and settles it like a [`Worker`]. For measuring everything but the container; its
-/// rows say nothing about a plugin, and no command reaches it.
-#[derive(Debug, Clone)]
-pub struct NoOp {
-    /// Where outcomes go.
-    pub store: Store,
-    /// What a preparation gives.
-    pub subject: Subject,
-}
-
-impl NoOp {
-    /// As [`Worker::serve`].
-    ///
-    /// # Errors
-    /// When the queue or the store fails.
-    pub async fn serve<Q: Queue>(&self, queue: &Q, names: &[QueueName], shutdown: &CancellationToken) -> Result<(), WorkerError> {
-        loop {
-            let claimed = shutdown.run_until_cancelled(queue.claim(names)).await;
-            let Some(Some(delivery)) = claimed.transpose()? else { return Ok(()) };
-            let Ok(job) = serde_json::from_slice::<Job>(&delivery.message().body) else {
-                delivery.reject().await?;
-                continue;
-            };
-            let outcome = self.outcome(&job);
-            let key = keys::outcome(&job.sweep, &job.case, job.attempt);
-            let stored = self.store.put_if_absent(&key, serde_json::to_vec(&outcome)?.into()).await;
-            let record = stored.is_err().then(|| Box::new(outcome));
-            let announcement =
-                Announcement { format: FORMAT, sweep: job.sweep.clone(), case: job.case.clone(), attempt: job.attempt, key, record };
-            let body = serde_json::to_vec(&announcement)?;
-            queue.publish(QueueName::Outcomes, Message::new(&job.case, body)).await?;
-            delivery.ack().await?;
-        }
-    }
-
-    fn outcome(&self, job: &Job) -> Outcome {
-        let result = match &job.work {
-            Work::Prepare(_) => WorkResult::Prepared(Box::new(self.subject.clone())),
-            Work::Case(work) => {
-                let row = CaseRow::blank(work.id.as_str(), work.tier, &work.host.requested, work.variant.as_str());
-                WorkResult::Case(Box::new(row.ended(None)))
-            }
-        };
-        Outcome { format: FORMAT, sweep: job.sweep.clone(), case: job.case.clone(), attempt: job.attempt, result, tui_only: false }
     }
 }

@@ -1,11 +1,12 @@
 //! The schedule: a pure state machine that turns a plan and the outcomes seen so far into the next actions. One loop owns it.
 //!
-//! It must never judge: a verdict enters here as recorded and leaves unchanged.
+//! It must never judge: a verdict enters here as recorded and leaves unchanged. A job is written when it is asked for and not before, so that
+//! a plan of ten thousand cases does not lie in memory as ten thousand jobs.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use ocsweep_proto::axes::Tier;
-use ocsweep_proto::ids::CaseId;
+use ocsweep_proto::ids::{CaseId, ScenarioId};
 use ocsweep_proto::job::{FORMAT, Job, Subject, Work};
 use ocsweep_proto::outcome::{Outcome, Unprepared, WorkResult};
 use ocsweep_proto::row::CaseRow;
@@ -15,6 +16,8 @@ use crate::plan::{Cell, Plan, PlannedCase};
 
 /// Attempts of a case that stays indeterminate.
 pub const MAX_ATTEMPTS: u32 = 3;
+
+const TUI_ONLY: &str = "TUI-only plugin: it has no server part that a scenario could use";
 
 /// What the owner of the schedule does next.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,41 +39,67 @@ enum State {
     Ended,
 }
 
+/// Where a case lies in the plan: the index of its cell, and its own in there.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    cell: usize,
+    case: usize,
+}
+
+/// A job that is to be published.
+#[derive(Debug, Clone, Copy)]
+enum Due {
+    Prepare(u32),
+    Case(Place, u32),
+}
+
 /// The state of a run.
 #[derive(Debug)]
 pub struct Schedule {
     plan: Plan,
     subject: Option<Subject>,
     prepare: State,
-    states: BTreeMap<CaseId, State>,
-    actions: VecDeque<Action>,
+    states: BTreeMap<CaseId, (State, Place)>,
+    /// Cases that have not ended.
+    open: usize,
+    due: VecDeque<Due>,
+    records: VecDeque<Box<Outcome>>,
 }
 
 impl Schedule {
     /// Starts a plan; the first action prepares the subject.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        let states = plan.cells.iter().flat_map(|cell| cell.cases.iter().map(|case| (case.case.clone(), State::Waiting))).collect();
-        let mut schedule = Self { plan, subject: None, prepare: State::Running(1), states, actions: VecDeque::new() };
-        schedule.publish(schedule.plan.prepare_case.clone(), 1, Work::Prepare(Box::new(schedule.plan.prepare.clone())));
-        schedule
+        let places = plan.cells.iter().enumerate().flat_map(|(at, cell)| (0..cell.cases.len()).map(move |case| Place { cell: at, case }));
+        let states: BTreeMap<_, _> =
+            places.map(|place| (plan.cells[place.cell].cases[place.case].case.clone(), (State::Waiting, place))).collect();
+        let (open, due) = (states.len(), VecDeque::from([Due::Prepare(1)]));
+        Self { plan, subject: None, prepare: State::Running(1), states, open, due, records: VecDeque::new() }
     }
 
-    /// The next action, if there is one now.
+    /// The next action, if there is one now. Records come before jobs.
     pub fn next_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.next_record().map(Action::Record).or_else(|| {
+            let due = self.due.pop_front()?;
+            self.job(due).map(|job| Action::Publish(Box::new(job)))
+        })
+    }
+
+    /// The next outcome that needs no executor. Whoever has enough jobs on their way asks for these alone.
+    pub fn next_record(&mut self) -> Option<Box<Outcome>> {
+        self.records.pop_front()
     }
 
     /// Whether every planned case has ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.actions.is_empty() && self.prepare == State::Ended && self.states.values().all(|state| *state == State::Ended)
+        self.due.is_empty() && self.records.is_empty() && self.prepare == State::Ended && self.open == 0
     }
 
     /// Whether nothing more will be known of a case.
     #[must_use]
     pub fn has_ended(&self, case: &CaseId) -> bool {
-        self.states.get(case).is_none_or(|state| *state == State::Ended)
+        self.states.get(case).is_none_or(|(state, _)| *state == State::Ended)
     }
 
     /// The plan.
@@ -85,35 +114,28 @@ impl Schedule {
             self.record_prepare(outcome);
             return;
         }
-        let Some(State::Running(attempt)) = self.states.get(&outcome.case).copied() else { return };
+        let Some((State::Running(attempt), place)) = self.states.get(&outcome.case).copied() else { return };
         if attempt != outcome.attempt {
             return;
         }
-        let Some((cell, case)) = self.find(&outcome.case) else { return };
         if self.should_retry(outcome) {
-            if let Some(subject) = &self.subject {
-                let work = Work::Case(Box::new(self.plan.work(&cell, &case, subject)));
-                self.states.insert(outcome.case.clone(), State::Running(attempt + 1));
-                self.publish(outcome.case.clone(), attempt + 1, work);
-            }
-            return;
+            return self.start(place, attempt + 1);
         }
-        self.states.insert(outcome.case.clone(), State::Ended);
-        if case.tier == Tier::Load {
-            self.release(&cell, outcome);
+        self.set(&outcome.case, State::Ended);
+        if self.case(place).tier == Tier::Load {
+            self.release(place.cell, outcome);
         }
     }
 
     /// Stops the run: whatever has not ended is recorded as cancelled.
     pub fn cancel(&mut self) {
-        self.actions.clear();
+        self.due.clear();
+        self.records.clear();
         self.prepare = State::Ended;
-        for cell in self.plan.cells.clone() {
-            for case in &cell.cases {
-                if self.states.get(&case.case) != Some(&State::Ended) {
-                    let row = blank(&cell, case).ended(Some(Reason::Cancelled));
-                    self.end(&case.case, with_failure(row, "the run was interrupted before this case ended.".to_owned()));
-                }
+        for place in self.places() {
+            if self.state(place) != State::Ended {
+                let row = self.blank(place).ended(Some(Reason::Cancelled));
+                self.end(place, with_failure(row, "the run was interrupted before this case ended.".to_owned()));
             }
         }
     }
@@ -124,7 +146,7 @@ impl Schedule {
         }
         if self.should_retry(outcome) {
             self.prepare = State::Running(outcome.attempt + 1);
-            self.publish(outcome.case.clone(), outcome.attempt + 1, Work::Prepare(Box::new(self.plan.prepare.clone())));
+            self.due.push_back(Due::Prepare(outcome.attempt + 1));
             return;
         }
         self.prepare = State::Ended;
@@ -144,18 +166,18 @@ impl Schedule {
     }
 
     fn start_cells(&mut self) {
-        for cell in self.plan.cells.clone() {
-            match cell.cases.iter().find(|case| case.tier == Tier::Load) {
-                Some(load) => self.start(&cell, load),
-                None => self.start_rest(&cell),
+        for cell in 0..self.plan.cells.len() {
+            match self.plan.cells[cell].cases.iter().position(|case| case.tier == Tier::Load) {
+                Some(case) => self.start(Place { cell, case }, 1),
+                None => self.start_rest(cell),
             }
         }
     }
 
     /// The load case has ended: the other cases of its cell start, or are skipped for its reason.
-    fn release(&mut self, cell: &Cell, load: &Outcome) {
+    fn release(&mut self, cell: usize, load: &Outcome) {
         if load.tui_only {
-            return self.skip_rest(cell, Reason::NotApplicable, "TUI-only plugin: it has no server part that a scenario could use");
+            return self.skip_rest(cell, Reason::NotApplicable, TUI_ONLY);
         }
         match load.reason().map(Reason::verdict) {
             None => self.start_rest(cell),
@@ -164,30 +186,29 @@ impl Schedule {
         }
     }
 
-    fn start_rest(&mut self, cell: &Cell) {
+    fn start_rest(&mut self, cell: usize) {
         let tui_only = self.subject.as_ref().is_some_and(|subject| subject.entries.tui_only);
         if tui_only {
-            return self.skip_rest(cell, Reason::NotApplicable, "TUI-only plugin: it has no server part that a scenario could use");
+            return self.skip_rest(cell, Reason::NotApplicable, TUI_ONLY);
         }
-        for case in cell.cases.iter().filter(|case| case.tier != Tier::Load) {
+        for place in self.rest(cell) {
             match self.plan.live_skip() {
-                Some((reason, text)) if case.tier == Tier::Live => self.end(&case.case, blank(cell, case).skipped(reason, text)),
-                _ => self.start(cell, case),
+                Some((reason, text)) if self.case(place).tier == Tier::Live => self.end(place, self.blank(place).skipped(reason, text)),
+                _ => self.start(place, 1),
             }
         }
     }
 
-    fn start(&mut self, cell: &Cell, case: &PlannedCase) {
-        let Some(subject) = &self.subject else { return };
-        let work = Work::Case(Box::new(self.plan.work(cell, case, subject)));
-        self.states.insert(case.case.clone(), State::Running(1));
-        self.publish(case.case.clone(), 1, work);
+    fn start(&mut self, place: Place, attempt: u32) {
+        let case = self.case(place).case.clone();
+        self.set(&case, State::Running(attempt));
+        self.due.push_back(Due::Case(place, attempt));
     }
 
-    fn skip_rest(&mut self, cell: &Cell, reason: Reason, text: &str) {
-        for case in cell.cases.iter().filter(|case| case.tier != Tier::Load) {
-            if self.states.get(&case.case) == Some(&State::Waiting) {
-                self.end(&case.case, blank(cell, case).skipped(reason, text));
+    fn skip_rest(&mut self, cell: usize, reason: Reason, text: &str) {
+        for place in self.rest(cell) {
+            if self.state(place) == State::Waiting {
+                self.end(place, self.blank(place).skipped(reason, text));
             }
         }
     }
@@ -195,49 +216,80 @@ impl Schedule {
     /// A subject that cannot be had: one load row for each cell says why, the rest is skipped.
     fn fail_cells(&mut self, unprepared: &Unprepared) {
         let verdict = unprepared.reason.verdict();
-        for cell in self.plan.cells.clone() {
-            let load =
-                PlannedCase { case: cell.load_case.clone(), tier: Tier::Load, id: ocsweep_proto::ids::ScenarioId::load(), scenario: None };
-            let mut row = blank(&cell, &load).ended(Some(unprepared.reason));
+        for cell in 0..self.plan.cells.len() {
+            let load = &self.plan.cells[cell];
+            let mut row = blank(load, &ScenarioId::load(), Tier::Load).ended(Some(unprepared.reason));
             row.failures.clone_from(&unprepared.failures);
             row.duration_ms = unprepared.duration_ms;
-            self.end(&load.case, row);
+            self.end_case(load.load_case.clone(), row);
             if verdict == Verdict::Indeterminate {
-                self.skip_rest(&cell, Reason::Tier1Indeterminate, "tier 1 indeterminate");
+                self.skip_rest(cell, Reason::Tier1Indeterminate, "tier 1 indeterminate");
             } else {
-                self.skip_rest(&cell, Reason::Tier1Failed, "tier 1 failed");
+                self.skip_rest(cell, Reason::Tier1Failed, "tier 1 failed");
             }
         }
     }
 
-    fn end(&mut self, case: &CaseId, row: CaseRow) {
-        self.states.insert(case.clone(), State::Ended);
-        let outcome = Outcome {
-            format: FORMAT,
-            sweep: self.plan.sweep.clone(),
-            case: case.clone(),
-            attempt: 1,
-            result: WorkResult::Case(Box::new(row)),
-            tui_only: false,
+    fn end(&mut self, place: Place, row: CaseRow) {
+        self.end_case(self.case(place).case.clone(), row);
+    }
+
+    fn end_case(&mut self, case: CaseId, row: CaseRow) {
+        self.set(&case, State::Ended);
+        let result = WorkResult::Case(Box::new(row));
+        let outcome = Outcome { format: FORMAT, sweep: self.plan.sweep.clone(), case, attempt: 1, result, tui_only: false };
+        self.records.push_back(Box::new(outcome));
+    }
+
+    /// `None` for a case without a subject, which is never due.
+    fn job(&self, due: Due) -> Option<Job> {
+        let (case, attempt, work) = match due {
+            Due::Prepare(attempt) => (&self.plan.prepare_case, attempt, Work::Prepare(Box::new(self.plan.prepare.clone()))),
+            Due::Case(place, attempt) => {
+                let case = self.case(place);
+                let work = self.plan.work(&self.plan.cells[place.cell], case, self.subject.as_ref()?);
+                (&case.case, attempt, Work::Case(Box::new(work)))
+            }
         };
-        self.actions.push_back(Action::Record(Box::new(outcome)));
+        Some(Job { format: FORMAT, sweep: self.plan.sweep.clone(), case: case.clone(), attempt, work })
     }
 
-    fn publish(&mut self, case: CaseId, attempt: u32, work: Work) {
-        let job = Job { format: FORMAT, sweep: self.plan.sweep.clone(), case, attempt, work };
-        self.actions.push_back(Action::Publish(Box::new(job)));
+    fn case(&self, place: Place) -> &PlannedCase {
+        &self.plan.cells[place.cell].cases[place.case]
     }
 
-    fn find(&self, case: &CaseId) -> Option<(Cell, PlannedCase)> {
-        self.plan.cells.iter().find_map(|cell| {
-            let planned = cell.cases.iter().find(|planned| planned.case == *case)?;
-            Some((cell.clone(), planned.clone()))
-        })
+    fn state(&self, place: Place) -> State {
+        self.states.get(&self.case(place).case).map_or(State::Ended, |(state, _)| *state)
+    }
+
+    /// A load case whose tier is not selected has no state.
+    fn set(&mut self, case: &CaseId, to: State) {
+        if let Some((state, _)) = self.states.get_mut(case) {
+            if *state != State::Ended && to == State::Ended {
+                self.open -= 1;
+            }
+            *state = to;
+        }
+    }
+
+    fn places(&self) -> Vec<Place> {
+        (0..self.plan.cells.len()).flat_map(|cell| (0..self.plan.cells[cell].cases.len()).map(move |case| Place { cell, case })).collect()
+    }
+
+    /// The cases of a cell but for its load case.
+    fn rest(&self, cell: usize) -> Vec<Place> {
+        let cases = self.plan.cells[cell].cases.iter().enumerate();
+        cases.filter(|(_, planned)| planned.tier != Tier::Load).map(|(case, _)| Place { cell, case }).collect()
+    }
+
+    fn blank(&self, place: Place) -> CaseRow {
+        let case = self.case(place);
+        blank(&self.plan.cells[place.cell], &case.id, case.tier)
     }
 }
 
-fn blank(cell: &Cell, case: &PlannedCase) -> CaseRow {
-    let mut row = CaseRow::blank(case.id.as_str(), case.tier, &cell.host.requested, cell.variant.as_str());
+fn blank(cell: &Cell, id: &ScenarioId, tier: Tier) -> CaseRow {
+    let mut row = CaseRow::blank(id.as_str(), tier, &cell.host.requested, cell.variant.as_str());
     row.resolved = Some(cell.host.resolved.clone());
     row.line = Some(cell.host.line);
     row

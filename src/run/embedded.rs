@@ -1,13 +1,19 @@
 //! The embedded run: one loop owns the schedule; workers claim from the same queue that a fleet would use; outcomes come back through it.
 //!
-//! It must never start a case that the schedule did not publish, and it ends only when every planned case is accounted for or cannot be.
+//! It must never start a case that the schedule did not publish, and it ends only when every planned case is accounted for or cannot be. Of
+//! what was recorded it keeps the rows alone, and of what is to be done no more jobs than keep the workers busy: a run of ten thousand cases
+//! needs little more memory than one of a thousand.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ocsweep_collector::fold::Fold;
+use ocsweep_executor::worker::WorkerError;
 use ocsweep_proto::ids::CaseId;
 use ocsweep_proto::job::{Job, Work};
 use ocsweep_proto::keys;
-use ocsweep_proto::outcome::{Announcement, Outcome, WorkResult};
+use ocsweep_proto::outcome::{Announcement, Outcome, Unprepared, WorkResult};
+use ocsweep_proto::row::CaseRow;
 use ocsweep_proto::verdict::Reason;
 use ocsweep_scheduler::plan::Plan;
 use ocsweep_scheduler::schedule::{Action, Schedule};
@@ -17,27 +23,50 @@ use ocsweep_transport::store::Store;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::machine::Machine;
 use super::progress::Progress;
 use crate::output::Printer;
 use crate::signals::Shutdown;
 
+/// Jobs that are on their way at most, for each worker: one to run, and one to take next.
+const JOBS: usize = 2;
+
+/// What works on the jobs of a run. One call is one slot.
+pub(crate) trait Serve: Send + Sync + 'static {
+    /// Serves the queues of jobs until nothing can come any more or `stop` is cancelled.
+    fn serve(&self, queue: &MemoryQueue, stop: &CancellationToken) -> impl Future<Output = Result<(), WorkerError>> + Send;
+}
+
+/// What the run needs of whatever runs cases.
+pub(crate) struct Slots<S> {
+    pub(crate) backend: Arc<S>,
+    pub(crate) workers: usize,
+}
+
 /// Everything that was recorded, and what had been planned.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) rows: BTreeMap<CaseId, CaseRow>,
     pub(crate) planned: Vec<CaseId>,
+    /// Why the subject cannot be had.
+    pub(crate) unprepared: Option<Unprepared>,
 }
 
-pub(crate) async fn drive(plan: Plan, machine: &Machine, store: &Store, printer: Printer, shutdown: &Shutdown) -> anyhow::Result<Ended> {
+pub(crate) async fn drive<S: Serve>(
+    plan: Plan,
+    slots: &Slots<S>,
+    store: &Store,
+    printer: Printer,
+    shutdown: &Shutdown,
+) -> anyhow::Result<Ended> {
     let queue = MemoryQueue::new();
     let stop = shutdown.ask.child_token();
     let mut workers = JoinSet::new();
-    for _ in 0..machine.workers() {
-        spawn(&mut workers, machine, &queue, &stop);
+    for _ in 0..slots.workers {
+        spawn(&mut workers, slots, &queue, &stop);
     }
-    let mut run = Run { progress: Progress::new(printer, plan.len() as u64), schedule: Schedule::new(plan), outcomes: Vec::new(), store };
-    let result = run.event_loop(&queue, &mut workers, machine, shutdown, &stop).await;
+    let progress = Progress::new(printer, plan.len() as u64);
+    let mut run = Run { progress, schedule: Schedule::new(plan), fold: Fold::default(), unprepared: None, underway: 0, store };
+    let result = run.event_loop(&queue, &mut workers, slots, shutdown, &stop).await;
     run.progress.finish();
     stop.cancel();
     while let Some(ended) = workers.join_next().await {
@@ -49,32 +78,35 @@ pub(crate) async fn drive(plan: Plan, machine: &Machine, store: &Store, printer:
     Ok(run.end())
 }
 
-type Workers = JoinSet<Result<(), ocsweep_executor::worker::WorkerError>>;
+type Workers = JoinSet<Result<(), WorkerError>>;
 
-fn spawn(workers: &mut Workers, machine: &Machine, queue: &MemoryQueue, stop: &CancellationToken) {
-    let (worker, queue, stop) = (Arc::clone(machine.backend()), queue.clone(), stop.clone());
-    workers.spawn(async move { worker.serve(&queue, &stop).await });
+fn spawn<S: Serve>(workers: &mut Workers, slots: &Slots<S>, queue: &MemoryQueue, stop: &CancellationToken) {
+    let (backend, queue, stop) = (Arc::clone(&slots.backend), queue.clone(), stop.clone());
+    workers.spawn(async move { backend.serve(&queue, &stop).await });
 }
 
 struct Run<'a> {
     schedule: Schedule,
-    outcomes: Vec<Outcome>,
+    fold: Fold,
+    unprepared: Option<Unprepared>,
     progress: Progress,
+    /// Jobs that were published and whose outcome has not come.
+    underway: usize,
     store: &'a Store,
 }
 
 impl Run<'_> {
-    async fn event_loop(
+    async fn event_loop<S: Serve>(
         &mut self,
         queue: &MemoryQueue,
         workers: &mut Workers,
-        machine: &Machine,
+        slots: &Slots<S>,
         shutdown: &Shutdown,
         stop: &CancellationToken,
     ) -> anyhow::Result<()> {
         let mut stopped = false;
         loop {
-            self.act(queue).await?;
+            self.act(queue, slots.workers.max(1) * JOBS).await?;
             if self.schedule.is_done() {
                 return Ok(());
             }
@@ -86,7 +118,7 @@ impl Run<'_> {
                 Some(ended) = workers.join_next() => if !stop.is_cancelled() {
                     // A worker ends only when it is told to; anything else costs its job a delivery and needs a successor.
                     tracing::error!(?ended, "a worker ended early");
-                    spawn(workers, machine, queue, stop);
+                    spawn(workers, slots, queue, stop);
                 },
                 () = shutdown.ask.cancelled(), if !stopped => {
                     stopped = true;
@@ -96,23 +128,36 @@ impl Run<'_> {
         }
     }
 
-    /// Carries out what the schedule wants now.
-    async fn act(&mut self, queue: &MemoryQueue) -> anyhow::Result<()> {
-        while let Some(action) = self.schedule.next_action() {
-            match action {
-                Action::Publish(job) => {
+    /// Carries out what the schedule wants now, with so many jobs on their way at most.
+    async fn act(&mut self, queue: &MemoryQueue, at_most: usize) -> anyhow::Result<()> {
+        loop {
+            while let Some(outcome) = self.schedule.next_record() {
+                self.store_record(&outcome).await?;
+                self.keep(*outcome);
+            }
+            if self.underway >= at_most {
+                return Ok(());
+            }
+            match self.schedule.next_action() {
+                None => return Ok(()),
+                Some(Action::Record(outcome)) => {
+                    self.store_record(&outcome).await?;
+                    self.keep(*outcome);
+                }
+                Some(Action::Publish(job)) => {
                     self.progress.note(&format!("{} (attempt {})", job.case, job.attempt));
                     let body = serde_json::to_vec(&job)?;
                     queue.publish(queue_of(&job), Message::new(&job.case, body)).await?;
-                }
-                Action::Record(outcome) => {
-                    let key = keys::outcome(&outcome.sweep, &outcome.case, outcome.attempt);
-                    if let Err(error) = self.store.put_if_absent(&key, Bytes::from(serde_json::to_vec_pretty(&outcome)?)).await {
-                        tracing::warn!(%error, "the record of a case that did not run is not stored");
-                    }
-                    self.keep(*outcome);
+                    self.underway += 1;
                 }
             }
+        }
+    }
+
+    async fn store_record(&self, outcome: &Outcome) -> anyhow::Result<()> {
+        let key = keys::outcome(&outcome.sweep, &outcome.case, outcome.attempt);
+        if let Err(error) = self.store.put_if_absent(&key, Bytes::from(serde_json::to_vec_pretty(outcome)?)).await {
+            tracing::warn!(%error, "the record of a case that did not run is not stored");
         }
         Ok(())
     }
@@ -129,6 +174,7 @@ impl Run<'_> {
                 delivery.message().case().map_or_else(String::new, Into::into)
             );
         };
+        self.underway = self.underway.saturating_sub(1);
         self.schedule.record(&outcome);
         self.keep(outcome);
         delivery.ack().await?;
@@ -151,23 +197,27 @@ impl Run<'_> {
     }
 
     fn keep(&mut self, outcome: Outcome) {
-        if let WorkResult::Case(row) = &outcome.result {
-            if self.schedule.has_ended(&outcome.case) {
-                self.progress.ended(row);
-            } else {
-                self.progress.retried(row, outcome.attempt);
+        match outcome.result {
+            WorkResult::Case(row) => {
+                if self.schedule.has_ended(&outcome.case) {
+                    self.progress.ended(&row);
+                } else {
+                    self.progress.retried(&row, outcome.attempt);
+                }
+                self.fold.add(outcome.case, outcome.attempt, row);
             }
+            // An attempt that is repeated may still succeed; the last one counts.
+            WorkResult::Unprepared(unprepared) => self.unprepared = Some(unprepared),
+            WorkResult::Prepared(_) => self.unprepared = None,
         }
-        self.outcomes.push(outcome);
     }
 
     fn end(self) -> Ended {
         let plan = self.schedule.plan();
         let mut planned: Vec<CaseId> = plan.cells.iter().flat_map(|cell| cell.cases.iter().map(|case| case.case.clone())).collect();
         // A subject that cannot be had is reported on load rows also when that tier was not selected.
-        let loads = plan.cells.iter().map(|cell| &cell.load_case);
-        planned.extend(loads.filter(|load| self.outcomes.iter().any(|outcome| outcome.case == **load)).cloned());
-        Ended { planned, outcomes: self.outcomes }
+        planned.extend(plan.cells.iter().map(|cell| &cell.load_case).filter(|load| self.fold.has(load)).cloned());
+        Ended { planned, rows: self.fold.into_rows(), unprepared: self.unprepared }
     }
 }
 

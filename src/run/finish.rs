@@ -13,7 +13,7 @@ use ocsweep_proto::keys;
 use ocsweep_proto::row::Results;
 use ocsweep_scheduler::plan::Plan;
 use ocsweep_transport::Bytes;
-use ocsweep_transport::store::Store;
+use ocsweep_transport::store::{Store, StoreError};
 use time::format_description::well_known::Rfc3339;
 
 use super::request::{Refusal, Request};
@@ -81,32 +81,38 @@ impl Out {
 
     pub(crate) async fn write(&self, results: &Results, request: &Request, settings: &Settings, printer: Printer) -> anyhow::Result<()> {
         let allowed: Vec<String> = request.versions.iter().skip(1).map(ToString::to_string).collect();
-        let markdown = render::markdown(results, &allowed);
-        let json = results::to_json(results)?;
-        let files =
-            [(evidence::RESULTS, json.clone()), (evidence::REPORT, markdown.clone()), (evidence::JUNIT, render::junit(results, &allowed))];
-        let written = self.write_files(files).await;
+        let json = Bytes::from(results::to_json(results)?);
         if printer.json() {
-            printer.data(&json);
+            printer.data(&String::from_utf8_lossy(&json));
         } else {
             printer.data(&render::table(results, &allowed, printer.table_style()));
         }
+        let mut written = self.store.put(evidence::RESULTS, json).await;
+        let markdown = Bytes::from(render::markdown(results, &allowed));
         if let Some(summary) = &settings.step_summary
-            && let Err(error) = report::append_summary(summary, &markdown)
+            && let Err(error) = report::append_summary(summary, &String::from_utf8_lossy(&markdown))
         {
             printer.warn(&format!("{error}"));
+        }
+        if written.is_ok() {
+            written = write_readable(&self.store, results, &allowed, markdown).await;
         }
         written.with_context(|| format!("cannot write the report into {}", self.folder.display()))?;
         printer.say(&format!("{}\nevidence and report: {}", render::summary(results, &allowed), self.folder.display()));
         Ok(())
     }
+}
 
-    async fn write_files(&self, files: [(&str, String); 3]) -> anyhow::Result<()> {
-        for (name, text) in files {
-            self.store.put(name, Bytes::from(text)).await?;
-        }
-        Ok(())
-    }
+/// All files of a report; one text at a time is in memory.
+pub(crate) async fn write_files(store: &Store, results: &Results, allowed: &[String]) -> anyhow::Result<()> {
+    store.put(evidence::RESULTS, Bytes::from(results::to_json(results)?)).await?;
+    write_readable(store, results, allowed, Bytes::from(render::markdown(results, allowed))).await?;
+    Ok(())
+}
+
+async fn write_readable(store: &Store, results: &Results, allowed: &[String], markdown: Bytes) -> Result<(), StoreError> {
+    store.put(evidence::REPORT, markdown).await?;
+    store.put(evidence::JUNIT, Bytes::from(render::junit(results, allowed))).await
 }
 
 /// Two runs that write the same evidence would leave a mixture.

@@ -16,7 +16,7 @@ use ocsweep_executor::local_file;
 use ocsweep_executor::preflight::PreflightCache;
 use ocsweep_executor::prepare::Preparer;
 use ocsweep_executor::process::Cells;
-use ocsweep_executor::worker::{NoOp, Unable, Worker, WorkerError};
+use ocsweep_executor::worker::{Unable, Worker, WorkerError};
 use ocsweep_proto::axes;
 use ocsweep_proto::job::Overlay;
 use ocsweep_proto::verdict::Reason;
@@ -25,6 +25,7 @@ use ocsweep_transport::store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::embedded::{Serve, Slots};
 use super::hosts::ReadyHost;
 use super::request::{Refusal, Request};
 use crate::output::Printer;
@@ -36,23 +37,20 @@ const CONNECT: Duration = Duration::from_secs(10);
 const REMOVE: Duration = Duration::from_secs(4);
 /// More than four real hosts at once need more than a laptop has.
 const MAX_SLOTS: usize = 4;
-const QUEUES: [QueueName; 2] = [QueueName::Prepare, QueueName::Offline];
+pub(crate) const QUEUES: [QueueName; 2] = [QueueName::Prepare, QueueName::Offline];
 
 /// What the slots of the run share.
 #[derive(Debug)]
 pub(crate) enum Backend {
     Ready(Box<Worker>),
     Unable(Unable),
-    /// For measurements alone.
-    NoOp(Box<NoOp>),
 }
 
-impl Backend {
-    pub(crate) async fn serve(&self, queue: &MemoryQueue, stop: &CancellationToken) -> Result<(), WorkerError> {
+impl Serve for Backend {
+    async fn serve(&self, queue: &MemoryQueue, stop: &CancellationToken) -> Result<(), WorkerError> {
         match self {
             Self::Ready(worker) => worker.serve(queue, &QUEUES, stop).await,
             Self::Unable(unable) => unable.serve(queue, &QUEUES, stop).await,
-            Self::NoOp(noop) => noop.serve(queue, &QUEUES, stop).await,
         }
     }
 }
@@ -97,11 +95,6 @@ impl Machine {
         }
     }
 
-    /// A machine that runs nothing: everything but containers can be measured with it.
-    pub(crate) fn no_op(noop: NoOp) -> Self {
-        Self { backend: Arc::new(Backend::NoOp(Box::new(noop))), engine: None, image: None, warm: 0 }
-    }
-
     async fn ready(request: &Request, settings: &Settings, hosts: &[ReadyHost], store: &Store) -> Result<Self, Stop> {
         let agent = local_file::read(&agent_path(settings))
             .map_err(|error| Unable::new(Reason::Docker, format!("{error}\nhint: run \"make build\", or set OCSWEEP_AGENT")))?;
@@ -135,17 +128,13 @@ impl Machine {
         Ok(Self { backend: Arc::new(Backend::Ready(Box::new(worker))), engine: Some(engine), image, warm: settings.warm })
     }
 
-    pub(crate) fn backend(&self) -> &Arc<Backend> {
-        &self.backend
-    }
-
     pub(crate) fn image(&self) -> Option<String> {
         self.image.clone()
     }
 
-    /// One more than cases may run at once: the next case's container is made meanwhile.
-    pub(crate) fn workers(&self) -> usize {
-        slots() + self.warm
+    /// More workers than cases may run at once: the next case's container is made meanwhile.
+    pub(crate) fn slots(&self) -> Slots<Backend> {
+        Slots { backend: Arc::clone(&self.backend), workers: slots() + self.warm }
     }
 
     /// Waits until everything that the run made is removed.

@@ -5,7 +5,7 @@ use ocsweep_proto::row::CaseRow;
 use ocsweep_proto::verdict::{Reason, Verdict};
 use proptest::prelude::*;
 
-use super::{case, cases};
+use super::{Fold, case, cases};
 use crate::testing::{load, outcome};
 
 const ASSERTION: Option<Reason> = Some(Reason::Assertion);
@@ -113,6 +113,14 @@ proptest! {
         let all = verdicts(&outcomes);
         prop_assert_eq!(row.verdict == Verdict::Fail, all.contains(&Verdict::Fail));
         prop_assert_eq!(row.verdict == Verdict::Pass, all.contains(&Verdict::Pass) && !all.contains(&Verdict::Fail));
+        // One at a time, as a run gets them.
+        let mut fold = Fold::default();
+        for outcome in shuffled {
+            if let WorkResult::Case(row) = outcome.result {
+                fold.add(outcome.case, outcome.attempt, row);
+            }
+        }
+        prop_assert_eq!(fold.into_rows().into_values().next().as_ref(), Some(&row));
         prop_assert_eq!(row.flaky, all.contains(&Verdict::Fail) && all.contains(&Verdict::Pass));
     }
 }
