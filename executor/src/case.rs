@@ -14,13 +14,13 @@ use ocsweep_proto::job::{CaseWork, Host};
 use ocsweep_proto::redact::Secrets;
 use ocsweep_proto::row::CaseRow;
 use ocsweep_proto::verdict::{Reason, Verdict};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::container::{CacheKind, CaseSpec, Claim, ContainerError, Contents, Kind, Operation, VolumeName};
 use crate::evidence::RawEvidence;
 use crate::images::Images;
-use crate::isolation::Isolation;
+use crate::isolation::{Isolation, Waiting};
 use crate::preflight::PreflightCache;
 use crate::record::{self, EvidenceFile};
 use crate::stream::Collected;
@@ -80,7 +80,9 @@ impl CaseRunner {
             Ok(run) => run,
             Err(error) => self.without_evidence(work, error.reason(), describe(&error)),
         };
-        run.row.duration_ms = millis(started.elapsed());
+        // Others had the slot while it waited, which is not its own time.
+        let waited = run.row.phases.get("warm").copied().unwrap_or_default();
+        run.row.duration_ms = millis(started.elapsed()).saturating_sub(waited);
         self.secrets.scrub_row(&mut run.row);
         run
     }
@@ -116,13 +118,7 @@ impl CaseRunner {
         let began = Instant::now();
         let spec = self.spec(claim, work).await?;
         let volumes_ms = millis(began.elapsed());
-        let waiting = self.engine.warm(&spec, shutdown).await?;
-        let began = Instant::now();
-        // While others run; nobody closes the semaphore.
-        let Some(_slot) = shutdown.run_until_cancelled(self.slots.acquire()).await else {
-            return Err(ContainerError::new(Kind::Cancelled, Operation::Start, work.id.as_str()));
-        };
-        let warm_ms = millis(began.elapsed());
+        let (waiting, _slot, warm_ms) = self.warm_until_free(&spec, shutdown).await?;
         // Only now, because a case that has just ended may have learned what the module exports.
         let key = (work.subject.digest.clone(), import_conditions(work, &spec.image));
         let json = match agent_job(work, self.preflights.get(&key)) {
@@ -155,6 +151,31 @@ impl CaseRunner {
         ];
         run.row.phases.extend(phases.map(|(name, ms)| (name.to_owned(), ms)));
         Ok(run)
+    }
+
+    /// The case's place, made while others run, and the right to use it with how long that took.
+    async fn warm_until_free(
+        &self,
+        spec: &CaseSpec,
+        shutdown: &CancellationToken,
+    ) -> Result<(Waiting, SemaphorePermit<'_>, u64), ContainerError> {
+        let waiting = self.engine.warm(spec, shutdown).await?;
+        let began = Instant::now();
+        // One that would wait beyond its labels' end, where another executor may remove it, is made again when it is needed.
+        if let Ok(slot) = tokio::time::timeout(spec.deadline, self.slot(spec, shutdown)).await {
+            return Ok((waiting, slot?, millis(began.elapsed())));
+        }
+        drop(waiting);
+        let slot = self.slot(spec, shutdown).await?;
+        let warm_ms = millis(began.elapsed());
+        Ok((self.engine.warm(spec, shutdown).await?, slot, warm_ms))
+    }
+
+    async fn slot(&self, spec: &CaseSpec, shutdown: &CancellationToken) -> Result<SemaphorePermit<'_>, ContainerError> {
+        let stopped = |kind| ContainerError::new(kind, Operation::Start, spec.claim.case.as_str());
+        let slot = shutdown.run_until_cancelled(self.slots.acquire()).await.ok_or_else(|| stopped(Kind::Cancelled))?;
+        // Nobody closes the semaphore.
+        slot.map_err(|error| stopped(Kind::Protocol).caused_by(error))
     }
 
     /// Whether the workspace is wanted: always with `--keep`, else when the case did not pass.

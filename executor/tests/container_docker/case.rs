@@ -86,6 +86,35 @@ async fn docker_a_case_ends_at_its_outer_deadline() {
 }
 
 #[tokio::test]
+async fn docker_a_warm_container_waits_for_its_job_and_its_deadline_counts_from_there() {
+    let Some(bench) = Bench::new().await else { return };
+    let end = encode(FrameKind::End, b"end");
+    let mut spec = bench.case("read -r job; echo \"$job\" >&2; cat /opt/ocsweep/agent/end", &[("end", &end)]).await;
+    spec.deadline = Duration::from_secs(2);
+    let waiting = bench.engine.warm(&spec, &bench.shutdown).await.unwrap();
+    let [container] = bench.containers().try_into().unwrap();
+    assert_eq!(inspect(&container)["State"]["Running"], true);
+    // What is shown is that time passes and nothing happens.
+    tokio::time::sleep(spec.deadline + Duration::from_millis(200)).await;
+    assert_eq!(inspect(&container)["State"]["Running"], true);
+    let mut running = waiting.give(b"{}").await.unwrap();
+    assert_eq!(frames(&mut running).await, [(FrameKind::End, "end".to_owned())]);
+    assert_eq!(running.finish().await.unwrap().agent_log.text, "{}\n");
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn docker_a_warm_container_whose_case_is_given_up_goes_and_takes_no_job() {
+    let Some(bench) = Bench::new().await else { return };
+    let spec = bench.case(HANG, &[]).await;
+    drop(bench.engine.warm(&spec, &bench.shutdown).await.unwrap());
+    let waiting = bench.engine.warm(&spec, &bench.shutdown).await.unwrap();
+    bench.shutdown.cancel();
+    assert_eq!(waiting.give(b"{}").await.unwrap_err().kind(), Kind::Cancelled);
+    bench.end().await;
+}
+
+#[tokio::test]
 async fn docker_a_cancelled_or_dropped_case_leaves_nothing() {
     let Some(bench) = Bench::new().await else { return };
     let spec = bench.case(HANG, &[]).await;
