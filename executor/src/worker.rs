@@ -254,3 +254,6 @@ impl Unable {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
